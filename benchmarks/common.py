@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import platform
 import statistics
@@ -29,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from echoscale._internal.files import write_atomically
 from echoscale.engine.devices import cores
@@ -247,6 +249,22 @@ def mean_and_error(values: Sequence[float], digits: int = 3) -> str:
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}"
 
 
+def ratio_with_interval(logs: npt.ArrayLike, digits: int = 3) -> str:
+    """Geometric mean of ratios from their logarithms, one a problem, with a 95 % interval over problems."""
+    values = np.asarray(logs, np.float64)
+    low, mean, high = np.exp(values.mean() + interval_of(values) * np.array([-1, 0, 1]))
+    if len(values) < 2:
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def interval_of(values: npt.NDArray[np.float64]) -> float:
+    """Half of the 95 % interval of a mean, by Student's distribution."""
+    if len(values) < 2:
+        return 0.0
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
+
+
 # ----------------------------------------------------------------------------------------------------------------- timing
 
 
@@ -280,6 +298,15 @@ def median(values: Sequence[float]) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------------------- jobs
+
+
+def pin_to_one_core() -> None:
+    """In a process of its own: stay on one core, with all threads of JAX. Processes take the cores in turn."""
+    identity = multiprocessing.current_process()._identity
+    if identity and hasattr(os, "sched_setaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        if len(allowed) > 1:
+            os.sched_setaffinity(0, {allowed[identity[0] % len(allowed)]})
 
 
 def resumed(

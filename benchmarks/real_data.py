@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import multiprocessing
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -267,11 +265,7 @@ def ridge_forecasts(x: Floats, y: Floats, train: Any, test: Any, relative: Float
 
 def contest(name: str, horizon: int, method: str, seed: int, seconds: float) -> dict[str, Floats]:
     """One method on one problem, with one seed: its error, and what else it tells."""
-    if hasattr(os, "sched_setaffinity"):
-        allowed = sorted(os.sched_getaffinity(0))
-        if len(allowed) > 1 and "OMP_NUM_THREADS" in os.environ:  # a process of its own
-            number = multiprocessing.current_process()._identity[0]
-            os.sched_setaffinity(0, {allowed[number % len(allowed)]})
+    common.pin_to_one_core()
     began = time.perf_counter()
     # Trees by OpenMP and products by BLAS on the one core that a job has.
     with warnings.catch_warnings(), threadpool_limits(1):

@@ -94,6 +94,38 @@ MORE: dict[str, Callable[[], Any]] = {
     "prescriptions": _table("sktime", "PBS_dataset/PBS_dataset.csv", "Scripts"),
     "traded volume": lambda: importlib.import_module("pmdarima.datasets").load_msft()["Volume"],
 }
+# Frequency and first date, where the source has a calendar.
+DATES: dict[str, tuple[str, str]] = {
+    "sunspots, yearly": ("YS", "1700"),
+    "CO2, weekly": ("W", "1958-03-29"),
+    "El Niño": ("MS", "1950-01"),
+    "Nile": ("YS", "1871"),
+    "electrical equipment": ("MS", "1996-01"),
+    "air passengers": ("MS", "1949-01"),
+    "Australian beer": ("QS", "1956-01"),
+    "Australian residents": ("QS", "1971-04"),
+    "lynx": ("YS", "1821"),
+    "sunspots, monthly": ("MS", "1749-01"),
+    "electricity demand": ("30min", "2000-06-05"),
+    "wine": ("MS", "1980-01"),
+    "woollen yarn": ("QS", "1965-01"),
+    "solar power": ("30min", "2021-05-01"),
+    "road casualties": ("MS", "1969-01"),
+    "German interest": ("QS", "1972-04"),
+    "German inflation": ("QS", "1972-04"),
+    "Danish money": ("QS", "1974-01"),
+    "Danish bonds": ("QS", "1974-01"),
+    "shampoo": ("MS", "1901-01"),
+    "prescriptions": ("MS", "1991-07"),
+    **{
+        f"US {name}": ("QS", "1959-01")
+        for name in (
+            *("unemployment", "prices", "product", "treasury bills", "real consumption", "investment", "government", "money"),
+            *("inflation", "real interest"),
+        )
+    },
+    **{f"US {name}": ("QS", "1970-01") for name in ("consumption", "income", "production", "savings", "jobless")},
+}
 MOST = {"a share": 3000, "traded volume": 3000, "electrocardiogram": 4000}  # values; of the others all
 
 

@@ -24,7 +24,6 @@ import common
 import numpy as np
 import numpy.typing as npt
 import regressor_problems
-from scipy import stats
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -159,14 +158,6 @@ def log_ratios(problems: dict[str, Any], method: str, rival: str) -> Floats:
     )
 
 
-def with_interval(logs: Floats) -> str:
-    """Geometric mean with its 95 % interval over problems."""
-    if len(logs) < 2:
-        return f"{math.exp(logs.mean()):.2f}"
-    half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / math.sqrt(len(logs))
-    return f"{math.exp(logs.mean()):.2f} ({math.exp(logs.mean() - half):.2f} to {math.exp(logs.mean() + half):.2f})"
-
-
 def table(raw: common.Raw) -> str:
     lines = [
         "# `ESNRegressor()` with nothing set",
@@ -185,7 +176,14 @@ def table(raw: common.Raw) -> str:
     for group, problems in raw["errors"].items():
         for rival in rivals:
             logs = log_ratios(problems, OURS, rival)
-            body.append([f"{len(problems)} that {titles[group]}", rival, with_interval(logs), f"{math.exp(logs.max()):.2f}"])
+            body.append(
+                [
+                    f"{len(problems)} that {titles[group]}",
+                    rival,
+                    common.ratio_with_interval(logs, 2),
+                    f"{math.exp(logs.max()):.2f}",
+                ]
+            )
     lines += [*common.rows(("problems", "rival", "ratio of errors", "worst"), body, left=2), ""]
     for group, problems in raw["errors"].items():
         body = []

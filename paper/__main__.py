@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from paper.gallery import FIGURES, MOST_SEED, Result, make, module_of, one_of, variants_of
+from paper.gallery import FIGURES, MOST_SEED, STUDIES, Result, make, module_of, name_of, one_of, variants_of
 from paper.provenance import SCALES
 
 REFUSED, STOPPED = 2, 130
@@ -22,18 +22,24 @@ EXAMPLES = """examples:
   python -m paper 3 4 --scale paper                        figures 3 and 4 with all seeds and sizes of the paper
   python -m paper 3 --seeds 100-119 --out other            figure 3 with other random seeds
   python -m paper 4 --variant "ridge, rho 0.1"             another variant of figure 4
+  python -m paper hierarchy --scale paper --processes 16   the study: when does a hierarchy help?
 """
+
+
+if TYPE_CHECKING:
+    import xarray
 
 
 class Order(NamedTuple):
     """What the user asks for."""
 
-    numbers: tuple[int, ...]
+    numbers: tuple[int | str, ...]
     scale: str
     seeds: tuple[int, ...] | None
     out: Path
     variant: str | None
     fresh: bool
+    processes: int
     quiet: bool
 
 
@@ -68,12 +74,18 @@ def ordered(arguments: Sequence[str] | None) -> Order:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("figures", nargs="*", metavar="FIGURE", help=f"number of a figure, {min(FIGURES)} to {max(FIGURES)}; all by default")
+    add(
+        "figures",
+        nargs="*",
+        metavar="FIGURE",
+        help=f"number of a figure, {min(FIGURES)} to {max(FIGURES)} (all by default), or a study: {', '.join(STUDIES)}",
+    )
     add("--scale", default="quick", help="smoke (seconds), quick (minutes, the default) or paper (hours without a GPU)")
     add("--seeds", help=f"random seeds in place of those of the scale, such as 3,5,8 or 0-9; from 0 to {MOST_SEED}")
     add("--out", default="out", help="folder for all results (out)")
     add("--variant", help="variant to draw, of figure 3 or 4: one figure must be given")
     add("--fresh", action="store_true", help="compute again what is already there")
+    add("--processes", default="1", help="number of processes with one core each; by default one process uses all cores")
     add("--quiet", action="store_true", help="show no progress and no notes")
     given = parser.parse_args(arguments)
     numbers = tuple(dict.fromkeys(map(figure_of, given.figures))) or tuple(FIGURES)
@@ -82,17 +94,23 @@ def ordered(arguments: Sequence[str] | None) -> Order:
     if given.variant is not None:
         if len(numbers) > 1:
             raise ValueError(f"--variant {given.variant!r} needs one figure: give its number, 3 or 4.")
-        one_of(given.variant, variants_of(numbers[0]), f"variant of figure {numbers[0]}")
+        one_of(given.variant, variants_of(numbers[0]), f"variant of {name_of(numbers[0])}")
+    if re.fullmatch("[1-9][0-9]{0,3}", given.processes) is None:
+        raise ValueError(f"--processes {given.processes!r} is no number of processes: give a whole number from 1 to 9999.")
+    processes = int(given.processes)
     out = Path(given.out)
     if any(each.exists() and not each.is_dir() for each in (out, *out.parents)):
         raise ValueError(f"--out {given.out} is not a folder but a file, or lies in one: give the name of a folder.")
-    return Order(numbers, given.scale, seeds, out, given.variant, given.fresh, given.quiet)
+    return Order(numbers, given.scale, seeds, out, given.variant, given.fresh, processes, given.quiet)
 
 
-def figure_of(text: str) -> int:
-    """The number of a figure."""
+def figure_of(text: str) -> int | str:
+    """The number of a figure, or the name of a study."""
+    if text in STUDIES:
+        return text
     if re.fullmatch("[0-9]+", text) is None or int(text) not in FIGURES:
-        raise ValueError(f"there is no figure {text!r}: give numbers from {min(FIGURES)} to {max(FIGURES)}, such as 3 4.")
+        numbers = f"numbers from {min(FIGURES)} to {max(FIGURES)}, such as 3 4"
+        raise ValueError(f"there is no figure {text!r}: give {numbers}, or a study: {', '.join(STUDIES)}.")
     return int(text)
 
 
@@ -117,7 +135,8 @@ def seeds_of(text: str) -> tuple[int, ...]:
 def run(order: Order) -> None:
     """Make the figures one by one, then the headline table and the report page."""
     load(order.numbers)
-    data, start = {}, time.perf_counter()
+    data: dict[int | str, xarray.Dataset] = {}
+    start = time.perf_counter()
     for number in order.numbers:
         made = make(
             number,
@@ -126,6 +145,7 @@ def run(order: Order) -> None:
             seeds=order.seeds,
             variant=order.variant,
             fresh=order.fresh,
+            processes=order.processes,
             progress=not order.quiet,
         )
         data[number] = made.data
@@ -135,7 +155,10 @@ def run(order: Order) -> None:
     from echoscale import Table
     from paper import report, reproduce
 
-    rows, file = reproduce.write_table(data, order.scale, order.out)
+    figures = {number: each for number, each in data.items() if isinstance(number, int)}
+    if not figures:
+        return
+    rows, file = reproduce.write_table(figures, order.scale, order.out)
     if rows:
         print(Table(reproduce.HEADER, tuple(map(tuple, rows)), f"Headline, {order.scale} scale"))
         note(reproduce.CAUTION, order.quiet or order.scale == "paper")
@@ -143,7 +166,7 @@ def run(order: Order) -> None:
     print(f"Report: {report.write(order.out, order.scale)}")
 
 
-def load(numbers: Sequence[int]) -> None:
+def load(numbers: Sequence[int | str]) -> None:
     """Import the modules of the figures. Ctrl-C takes effect after that: inside an import it may be lost."""
     stopped: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: stopped.append(number))
@@ -158,10 +181,11 @@ def load(numbers: Sequence[int]) -> None:
         raise KeyboardInterrupt
 
 
-def said(number: int, scale: str, made: Result) -> str:
+def said(number: int | str, scale: str, made: Result) -> str:
     """One line about a figure."""
     origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
-    return f"Figure {number} ({scale}, {origin}): {made.picture}"
+    name = name_of(number)
+    return f"{name[0].upper()}{name[1:]} ({scale}, {origin}): {made.picture}"
 
 
 def note(words: str, quiet: bool) -> None:

@@ -31,6 +31,8 @@ FIGURES = {
     8: "fig8_relaxation",
     9: "fig9_delayed_input",
 }
+# Studies beside the paper's figures, by their names.
+STUDIES = {"hierarchy": "hierarchy"}
 JOBS = "jobs"  # folder inside the folder of the figures: the finished jobs of all figures
 # Series with numbers from here on are those of learners (`learned_paths.FIRST_SERIES`) and of scores: a seed must lie below.
 MOST_SEED = 9_999
@@ -60,24 +62,25 @@ class Result(NamedTuple):
 
 
 def make(
-    number: int,
+    number: int | str,
     scale: str,
     folder: str | Path,
     *,
     seeds: Sequence[int] | None = None,
     variant: str | None = None,
     fresh: bool = False,
+    processes: int = 1,
     progress: bool | Progress = False,
 ) -> Result:
-    """Compute and draw one figure of the paper, and save for example fig1-quick.nc and fig1-quick.png.
+    """Compute and draw one figure of the paper or one study, and save for example fig1-quick.nc and fig1-quick.png.
 
     Data of an earlier run with the same settings are used again. Finished jobs of an interrupted run are in the folder
     "jobs" inside the same folder: the same call continues from there.
 
     Parameters
     ----------
-    number : int
-        Number of the figure in the paper, 1 to 9.
+    number : int or str
+        Number of the figure in the paper, 1 to 9, or the name of a study in `STUDIES`.
     scale : {"smoke", "quick", "paper"}
         Size of the computation: seconds, minutes, or all seeds and sizes of the paper.
     folder : path
@@ -88,6 +91,8 @@ def make(
         Variant to draw, of a figure that has several (figures 3 and 4); the first one by default. All are computed.
     fresh : bool
         Whether to compute again what is already there.
+    processes : int
+        Number of processes with one core each; 1 computes in this process, which uses all cores for one job at a time.
     progress : bool or function
         True shows a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
 
@@ -105,19 +110,22 @@ def make(
     'fig8-smoke.png'
     """
     from echoscale.sweeps import Runner
+    from paper.processes import Processes
 
     folder, module, settings = Path(folder), module_of(number), settings_of(number, scale, seeds)
+    name = name_of(number)
     if variant is not None:
-        one_of(variant, variants_of(number), f"variant of figure {number}")
+        one_of(variant, variants_of(number), f"variant of {name}")
     make_folder(folder)
     named = "" if variant in (None, *variants_of(number)[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
-    file, picture = folder / f"fig{number}-{scale}.nc", folder / f"fig{number}-{scale}{named}.png"
+    file, picture = folder / f"{stem_of(number)}-{scale}.nc", folder / f"{stem_of(number)}-{scale}{named}.png"
     described = description(number, scale, settings)
     data = None if fresh else _load(file, described)
     reused = data is not None
     if data is None:
         start = time.perf_counter()
-        run = Runner(folder / JOBS, fresh=fresh, progress=progress, what=f"Figure {number}")
+        options: dict[str, Any] = {"fresh": fresh, "progress": progress, "what": name[0].upper() + name[1:]}
+        run = Processes(folder / JOBS, processes, **options) if processes > 1 else Runner(folder / JOBS, **options)
         data = module.compute(settings, scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
@@ -138,19 +146,30 @@ def one_of(value: object, choices: Iterable[object], what: str) -> None:
         raise ValueError(f"there is no {what} {value!r}: choose {', '.join(map(str, choices[:-1]))} or {choices[-1]}.")
 
 
-def module_of(number: int) -> Any:
-    """The module of a figure."""
-    one_of(number, FIGURES, "figure")
-    return importlib.import_module(f"paper.{FIGURES[number]}")
+def module_of(number: int | str) -> Any:
+    """The module of a figure or a study."""
+    known: dict[Any, str] = {**FIGURES, **STUDIES}
+    one_of(number, known, "figure")
+    return importlib.import_module(f"paper.{known[number]}")
 
 
-def variants_of(number: int) -> tuple[str, ...]:
+def name_of(number: int | str) -> str:
+    """How a line about a figure or a study begins."""
+    return f"study {number}" if number in STUDIES else f"figure {number}"
+
+
+def stem_of(number: int | str) -> str:
+    """How the names of its files begin."""
+    return str(number) if number in STUDIES else f"fig{number}"
+
+
+def variants_of(number: int | str) -> tuple[str, ...]:
     """The variants that a figure can be drawn in; none for most figures."""
     variants: tuple[str, ...] = getattr(module_of(number), "VARIANTS", ())
     return variants
 
 
-def settings_of(number: int, scale: str, seeds: Sequence[int] | None = None) -> Any:
+def settings_of(number: int | str, scale: str, seeds: Sequence[int] | None = None) -> Any:
     """The settings of a figure at a scale, with other seeds if they are given."""
     module = module_of(number)
     one_of(scale, SCALES, "scale")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ def with_seeds(settings: Settings, seeds: Sequence[int]) -> Settings:
     return replace(settings, **changed)
 
 
-def description(number: int, scale: str, settings: DataclassInstance) -> dict[str, Any]:
+def description(number: int | str, scale: str, settings: DataclassInstance) -> dict[str, Any]:
     """Describe all that determines the numbers of a figure: equal descriptions mean equal data."""
     from echoscale.sweeps import NUMERICS
 
@@ -49,19 +53,38 @@ def _without_scale(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def labelled(data: xarray.Dataset, number: int, scale: str, settings: DataclassInstance) -> xarray.Dataset:
+def labelled(data: xarray.Dataset, number: int | str, scale: str, settings: DataclassInstance) -> xarray.Dataset:
     """Add the description, the versions and the machine to the attributes of the data."""
     import echoscale as es
 
     libraries = {name: version(name) for name in ("numpy", "scipy", "jax")}
     described = description(number, scale, settings)
-    return data.assign_attrs(described, echoscale=es.__version__, machine=_machine(), **libraries)
+    origin = {"commit": _commit(), "date": datetime.now(UTC).isoformat(timespec="minutes"), "machine": _machine()}
+    return data.assign_attrs(described, echoscale=es.__version__, **origin, **libraries)
 
 
 def settings_in(data: xarray.Dataset) -> dict[str, Any]:
     """The settings that made the data, read from the data."""
     found: dict[str, Any] = json.loads(data.attrs["settings"])
     return found
+
+
+def _commit() -> str:
+    """The commit of the code, "with changes" where files differ from it; ECHOSCALE_COMMIT where there is no repository."""
+    if told := os.environ.get("ECHOSCALE_COMMIT"):
+        return told
+    found = _git("rev-parse", "HEAD")
+    return f"{found}{' with changes' if _git('status', '--porcelain', '--', 'src', 'paper') else ''}" if found else "unknown"
+
+
+def _git(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent.parent), *words], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _machine() -> str:

@@ -134,7 +134,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "nested too deeply": (["sweep", "deep.toml"], "is not TOML"),
     "an axis without end": (["sweep", "long.toml"], "give 1 to 1,000,000"),
     "no such sweep": (["sweeps", "show", "[/red]"], "'[/red]' is not in sweeps"),
-    "a scheduler that is none": (["sweep", "spec.toml", "--scheduler", "nonsense"], "no address of a scheduler"),
+    "a scheduler that is none": (["sweep", "spec.toml", "--scheduler", "nonsense"], "not the address of a scheduler"),
 }
 
 

@@ -70,7 +70,7 @@ def test_fit_leaves_a_table_a_model_a_picture_and_a_page(fitted: Path) -> None:
     assert sorted(each.name for each in (fitted / "out").iterdir()) == ["model.safetensors", "picture.png", "report.html"]
     assert (fitted / "out" / "picture.png").read_bytes()[:4] == b"\x89PNG"
     page = (fitted / "out" / "report.html").read_text()
-    for words in ("Beside simple methods", "seasonal naive", "2024-03-11", "echoscale forecast"):
+    for words in ("Comparison with simple methods", "seasonal naive", "2024-03-11", "echoscale forecast"):
         assert words in page
     said = (fitted / "said.txt").read_text()
     assert "3 gaps in visitors, cars" in said
@@ -170,7 +170,7 @@ def test_the_target_of_the_same_row_is_for_auto(tmp_path: Path, monkeypatch: pyt
     )
     assert result.stdout.startswith("day,y,y predicted\n2024-04-30,")
     assert np.abs(found["guess"] - found["y"]).max() < 0.2, "the first row needs the row before it"
-    assert "go on where the training data ended" in result.stderr
+    assert "The rows follow the training data." in result.stderr
     assert "NRMSE of 20 rows" in result.stderr
 
 
@@ -288,7 +288,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "a word": (GOOD.replace("2024-01-09,2", "2024-01-09,two"), ["-t", "y"], "'two' at row 9 (2024-01-09), column 'y'"),
     "a word, and no target": ("y\n" + "1\n2\n" * 9 + "two\n", [], "'two' at row 19, column 'y', is no number"),
     "a constant": (GOOD, ["-t", "flat"], "column 'flat' is constant (5)"),
-    "one row": ("y\n1\n", [], "holds 1 number, at least 12 are needed"),
+    "one row": ("y\n1\n", [], "series 'y' holds 1 value, at least 12 are needed"),
     "labels ahead": (GOOD, ["-t", "word", "--horizon", "3"], "labels are predicted for the same row"),
     "a horizon too long": (GOOD, ["-t", "y", "--horizon", "20"], "at most 9, a third of them"),
     "no file": ("", ["-t", "y"], "there is no file"),
@@ -334,7 +334,7 @@ MODELS: dict[str, tuple[list[str], str]] = {
     "no model": (["forecast", "none.safetensors"], "there is no file none.safetensors"),
     "no model at all": (["forecast", "museum.csv"], "museum.csv is damaged or not a whole echoscale model"),
     "a network": (["forecast", "esn.safetensors"], "holds an ESN, and only a Forecaster can forecast"),
-    "no rows": (["predict", "esn.safetensors", "museum.csv"], "holds an ESN, which predicts no rows"),
+    "no rows": (["predict", "esn.safetensors", "museum.csv"], "holds an ESN, which cannot predict rows"),
     "no future": (["forecast", "out/model.safetensors"], "weekend, free: give a file with --future"),
     "too short a future": (["forecast", "out/model.safetensors", "--future", "museum.csv", "--steps", "9"], "has 7 rows from"),
     "a past": (["forecast", "out/model.safetensors", "--future", "past.csv"], "no row at 2024-03-11 or later"),
@@ -369,6 +369,6 @@ def test_a_stopped_judgement_still_leaves_the_model(fitted: Path, tmp_path: Path
     result = called("fit", fitted / "museum.csv", "-t", "cars", "--out", tmp_path / "again", *SHORT)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (
         130,
-        "Stopped. Nothing was written; the same command starts anew.",
+        "Stopped. Nothing was written: run the same command again.",
     )
     assert not (tmp_path / "again").exists()

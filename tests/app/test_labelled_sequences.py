@@ -16,6 +16,7 @@ from echoscale.data.tables import read
 from echoscale.storage import save_load
 
 STEPS = 12
+DAYS = pd.date_range("2024-01-01", periods=STEPS)
 
 
 def called(*arguments: object) -> Result:
@@ -45,9 +46,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 JOINED: dict[str, tuple[list[str], str, list[str]]] = {
     "labels": ([], "column 'id' has 20 different values", ["-t", "label"]),
     "inputs by name": ([], "--sequence id learns one label for each", ["-t", "label", "-i", "x"]),
-    "forecasts": ([], "fitted one sequence at a time", ["-t", "x"]),
+    "forecasts": ([], "forecasts need a column for each series", ["-t", "x"]),
     "no names": (["id"], "column 't' starts again at row 13", ["-t", "label"]),
     "id as an input": ([], "column 't' starts again at row 13", ["-t", "label", "-i", "id,x"]),
+    "in turns": ([], "column 't' has the same value in several rows, as at row 2", ["-t", "label"]),
+    "labels in numbers": (["t"], "each of the 20 values of column 'case' has one label", ["-t", "label"]),
+    "dates": ([], "2024-01-01 stands twice in column 't', again at row 13", ["-t", "label"]),
     "other names": (["t"], "each of the 20 values of column 'case' has one label", ["-t", "label"]),
 }
 
@@ -57,12 +61,15 @@ def test_sequences_are_not_joined_to_one_series(name: str, folder: Path) -> None
     """An error of 1 % was promised where 13 % came."""
     without, words, arguments = JOINED[name]
     frame = table(20, 0).drop(columns=without)
-    frame = frame.rename(columns={"id": "case"}) if name == "other names" else frame
+    frame = frame.rename(columns={"id": "case"}) if name in ("other names", "in turns", "labels in numbers") else frame
+    frame = frame.sort_values(["t", "case"]) if name == "in turns" else frame
+    frame = frame.assign(label=(frame["label"] == "fast").astype(int)) if name == "labels in numbers" else frame
+    frame = frame.assign(t=DAYS[frame["t"]]) if name == "dates" else frame
     frame.to_csv("train.csv", index=False)
     result = called("fit", "train.csv", *arguments)
     assert result.exit_code == 2
     assert words in result.stderr
-    assert "--sequence none" in result.stderr
+    assert ("--sequence NAME" if name == "dates" else "--sequence none") in result.stderr
     assert not Path("out").exists()
 
 
@@ -78,7 +85,7 @@ ONE = {
 @pytest.mark.parametrize("name", ONE)
 def test_one_series_is_not_refused(name: str, folder: Path) -> None:
     Path("one.csv").write_text(ONE[name])
-    labelled_sequences.check_one_series(read("one.csv"), ["label"], [], same_row=True)
+    labelled_sequences.check_one_series(read("one.csv"), ["label"], [])
 
 
 def test_one_label_per_sequence_is_learned_and_predicted(folder: Path) -> None:

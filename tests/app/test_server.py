@@ -150,7 +150,7 @@ def test_a_page_computes_when_it_is_used_and_leaves_nothing(
     move(session, "leak_rate[0]", 0.3)
     until(lambda: left() == 1 and len(looks) == 1)
     assert "<h2>Network</h2>" in lab.ask("/")[1]
-    assert "3 pages of the lab are open" in lab.ask("/")[1]
+    assert "3 live pages are open" in lab.ask("/")[1]
     other = pull_session(url=lab.url)
     assert not other.document.roots
     for each in (session, other):

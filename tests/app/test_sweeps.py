@@ -244,7 +244,7 @@ def test_ctrl_c(desk: Desk, options: list[str]) -> None:
         process.kill()
         process.communicate()
     assert process.returncode == 130, output + errors
-    assert f"Stopped. Finished jobs are in {desk.kept}: the same command goes on from there." in errors
+    assert f"Stopped. Finished jobs are in {desk.kept}: the same command resumes." in errors
     assert "Traceback" not in output + errors
 
     before = desk.ran()

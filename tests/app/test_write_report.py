@@ -37,7 +37,7 @@ def test_a_sweep_ends_in_a_page(swept: xarray.Dataset, tmp_path: Path) -> None:
 
 def test_a_sweep_without_results_says_so(swept: xarray.Dataset, tmp_path: Path) -> None:
     empty = swept.where(swept["test"] < 0)
-    assert "Nothing is finished yet." in es.write_report(empty, tmp_path / "empty.html").read_text(encoding="utf-8")
+    assert "No point is finished yet." in es.write_report(empty, tmp_path / "empty.html").read_text(encoding="utf-8")
 
 
 def test_what_auto_found_ends_in_a_page(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_auto_found_ends_in_a_page(tmp_path: Path) -> None:
     network = es.hierarchical([8, 6], leak_rate=[1.0, 0.2])
     found = es.Found(None, "networks <b>", 0.25, table, ("One & two.",), (network,), 16, 3.0)
     parsed = Parsed(es.write_report(found, tmp_path / "auto.html").read_text(encoding="utf-8"))
-    assert "Taken: networks <b>. NRMSE 0.25 on held-out data." in parsed.words
+    assert "Selected: networks <b>. NRMSE 0.25 on held-out data." in parsed.words
     assert "One & two." in parsed.words
     assert "b" not in {tag for tag, _ in parsed.tags}
     pictures = [attrs["alt"] for tag, attrs in parsed.tags if tag == "img" and attrs.get("src")]

@@ -70,6 +70,15 @@ def test_a_frequency_that_does_not_give_the_index_is_refused(index: Any, words: 
         Clock.of(index, "y")
 
 
+@pytest.mark.parametrize("freq", ["D", "MS", "h"])
+@pytest.mark.parametrize("row", [0, 1, 5, 18])
+def test_the_row_before_a_gap_is_named(freq: str, row: int) -> None:
+    whole = pd.date_range("2024-01-01", periods=21, freq=freq)
+    for index in (whole, pd.RangeIndex(3, 24), whole.to_period(freq[0])):
+        with pytest.raises(ValueError, match=f" at row {row} is followed by"):
+            Clock.of(index.delete(row + 1), "y")
+
+
 def test_periods_of_several_months_go_on() -> None:
     whole = pd.period_range("2020-01", periods=20, freq="3M")
     assert list(Clock.of(whole[:15], "y").index(1, 6)) == list(whole[15:])
@@ -86,5 +95,5 @@ def test_forecasts_skip_holidays_and_files_keep_what_has_a_name(tmp_path: Path) 
             es.save(model, tmp_path / "model")
             assert list(es.load(tmp_path / "model").predict(4).mean.index) == list(whole[48:])
         else:
-            with pytest.raises(ValueError, match=r"keeps frequencies by their names.* reset_index\(drop=True\)"):
+            with pytest.raises(ValueError, match=r"stores the name of a frequency.* reset_index\(drop=True\)"):
                 es.save(model, tmp_path / "model")

@@ -30,26 +30,64 @@ STATIONS = xr.DataArray(np.stack([VALUES] * 30), {"station": np.arange(30), "tim
         (TABLE, 1),
         (TABLE.assign(ds=TABLE["ds"].dt.tz_localize("UTC")), 1),
         (TABLE.assign(ds=TABLE["ds"].dt.to_period("D"), z=VALUES), 2),
-        (LONG, 2),
-        (LONG.assign(unique_id=LONG["unique_id"].astype("category")), 2),
-        (NUMBERED, 2),
+        (NUMBERED.rename(columns={"unique_id": "shop"}), 2),
+        (LONG.assign(x=1.0)[["unique_id", "ds", "x", "y"]], 2),
         (LEVELS, 2),
         (LEVELS["y"].swaplevel(), 2),
-        (LEVELS["y"].rename_axis([None, None]), 2),
         (pd.DataFrame(np.stack([VALUES] * 2, 1), DAYS, TWO_ROWS), 2),
         (STATIONS, 30),
     ],
-    ids=["ds y", "zone", "periods", "long", "categories", "numbers", "levels", "dates first", "unnamed", "columns", "xarray"],
+    ids=["ds y", "zone", "periods", "numbers", "inputs", "levels", "dates first", "columns", "xarray"],
 )
 def test_the_remedy_of_a_refused_table_gives_its_series_and_dates(y: Any, series: int) -> None:
     with pytest.raises((TypeError, ValueError)) as error:
         series_of(y)
-    [remedy] = re.findall(r"(\{name.*\}|y\.\w+\(.*\))\.$", str(error.value))
+    [remedy] = re.findall(r"(y\[.*\]|y\.\w+\(.*\))\.$", str(error.value))
     found = series_of(eval(remedy, {"y": y}))
     assert len(found.values) == series
     for values, clock in zip(found.values, clocks_of(found), strict=True):
         np.testing.assert_array_equal(values, VALUES)
         assert pd.Timestamp(clock.last).tz_localize(None) == DAYS[-1]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        LONG,
+        LONG.sample(frac=1.0, random_state=0).sort_values("ds"),
+        LONG.assign(unique_id=LONG["unique_id"].astype("category")),
+        LONG.assign(ds=LONG["ds"].dt.to_period("D")),
+        LONG.rename(columns={"unique_id": "shop", "ds": "day", "y": "sold"}),
+        NUMBERED,
+        LEVELS["y"],
+        pd.Series(LONG["y"].to_numpy(), pd.MultiIndex.from_arrays([LONG["unique_id"].to_numpy(), DAYS.append(DAYS)])),
+    ],
+    ids=["long", "by date", "categories", "periods", "other names", "numbers", "levels", "unnamed"],
+)
+def test_long_forms_hold_a_series_for_every_name(y: Any) -> None:
+    found = series_of(y)
+    assert set(found.form.labels) in ({"a", "b"}, {0, 1})
+    for values, clock in zip(found.values, clocks_of(found), strict=True):
+        np.testing.assert_array_equal(values, VALUES)
+        assert pd.Timestamp(clock.last) == DAYS[-1]
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (LONG.iloc[:0], "y is empty"),
+        (LONG.assign(unique_id=LONG["unique_id"].where(LONG.index != 1)), "row 1 of y belongs to no series"),
+        (LONG.iloc[::-1], "the index of y['b'] is not sorted: 2024-01-29 00:00:00 at row 1"),
+        (LONG.drop(index=7), "y['a'] are not evenly spaced: 2024-01-07 00:00:00 at row 6"),
+        (LONG.assign(ds=LONG["ds"].astype(str)), "the index of y['a'] must be whole numbers, time stamps or periods"),
+        (pd.concat([LONG, LONG]), "the index of y['a'] holds 2024-01-01 00:00:00 twice"),
+    ],
+    ids=["empty", "no name", "unsorted", "a row is missing", "text", "twice"],
+)
+def test_long_forms_that_are_broken_are_refused(y: pd.DataFrame, words: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as error:
+        clocks_of(series_of(y))
+    assert words in str(error.value)
 
 
 @pytest.mark.parametrize(

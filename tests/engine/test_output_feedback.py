@@ -159,7 +159,7 @@ def test_a_stream_learns_its_strength() -> None:
     [
         (lambda: NETWORKS["single"].build(2), "feeds its outputs back: say how many"),
         (lambda: NETWORKS["single"].build(2, n_outputs=0), "n_outputs must be at least 1"),
-        (lambda: built(NETWORKS["single"]).run(U), r"holds the 2 inputs alone.*es.teacher_forced\(u, y\)"),
+        (lambda: built(NETWORKS["single"]).run(U), r"holds the 2 inputs only.*es.teacher_forced\(u, y\)"),
         (lambda: built(NETWORKS["single"]).run(np.ones((9, 4))), "4 features, the network was built for 5"),
         (lambda: es.Reservoir(5, feedback_scaling=-1), "feedback_scaling"),
         (lambda: es.single(5).build(1).hyper.replace(feedback_scaling=0.5), "no output feedback"),

@@ -37,7 +37,7 @@ def test_another_horizon_is_refused(horizon: int) -> None:
 
 def test_behind_a_scaler_it_is_refused_and_the_reason_given() -> None:
     pipeline = make_pipeline(StandardScaler(), model()).fit(WAVE[:-1], WAVE[1:])
-    refused(pipeline[-1], 'a scaler stands before the model. Leave the scaler out; scale="standard" does the same inside')
+    refused(pipeline[-1], 'a scaler comes before the model. Leave the scaler out; scale="standard" does the same inside')
 
 
 def test_where_the_scaler_changes_nothing_it_is_right() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import echoscale as es
-from echoscale.forecasting.forecast import beside, reach
 
 
 def test_errors_are_those_of_the_closed_form() -> None:
@@ -16,12 +15,12 @@ def test_errors_are_those_of_the_closed_form() -> None:
         es.Forecaster(6, season=None, networks=False).fit(3.0 * t),
         es.Forecaster(6, season=4, networks=False).fit(t % 4.0),
     )
-    table = beside(line, "own", {"own": line.backtest(6, 2)})
+    table = line.backtest(6, 2).beside({}, "own")
     errors = dict(zip(table["method"], table["MASE"], strict=True))
     assert errors["persistence"] == pytest.approx(3.5)
     assert errors["own"] < 0.05
     assert "seasonal naive" not in errors
-    table = beside(saw, "own", {"own": saw.backtest(6, 2)})
+    table = saw.backtest(6, 2).beside({}, "own")
     assert dict(zip(table["method"], table["MASE"], strict=True))["seasonal naive"] == 0
     assert table["inside 80 %"][table["method"].index("persistence")] is None
 
@@ -34,7 +33,7 @@ def test_seasonal_naive_knows_the_season_of_its_origin() -> None:
     assert model.season_ == 4
     judged = model.backtest(12, 2)
     assert judged.seasons == ([None], [4])
-    table = beside(model, "own", {"own": judged})
+    table = judged.beside({}, "own")
     errors = dict(zip(table["method"], table["MASE"], strict=True))
     starts = [y[95], *([y[104:108]] * 3)]
     scales = [np.abs(np.diff(y[:96])).mean(), np.abs(y[4:108] - y[:104]).mean()]
@@ -48,7 +47,7 @@ def test_several_series_and_gaps() -> None:
     y = np.stack([t, 10 * t], axis=1)
     y[57, 1] = np.nan
     model = es.Forecaster(4, season=None, networks=False).fit(y)
-    table = beside(model, "own", {"own": model.backtest(4, 1)})
+    table = model.backtest(4, 1).beside({}, "own")
     row = table.rows[table["method"].index("persistence")]
     assert row[2] == pytest.approx(2.5)
     assert row[3] == pytest.approx((1 + 3 + 4) / 3), "the second of four steps is a gap"
@@ -60,11 +59,14 @@ def test_what_can_be_judged() -> None:
     rng = np.random.default_rng(0)
     for count in (13, 20, 40, 100):
         model = es.Forecaster(networks=False).fit(rng.normal(size=count))
-        steps, origins = reach(model)
+        steps, origins = model.backtest_size()
         assert steps >= 1
         assert origins >= 1
         assert count - steps * origins >= max(12, 3 * steps)
-    assert reach(es.Forecaster(networks=False).fit(rng.normal(size=12)))[1] == 0
+    assert es.Forecaster(networks=False).fit(rng.normal(size=12)).backtest_size()[1] == 0
     values = rng.normal(size=100)
-    assert reach(es.Forecaster(networks=False).fit(values)) == (16, 3), "a horizon that nobody asked for gives way"
-    assert reach(es.Forecaster(24, networks=False).fit(values)) == (24, 1)
+    assert es.Forecaster(networks=False).fit(values).backtest_size() == (16, 3), "a horizon that nobody asked for gives way"
+    asked = es.Forecaster(24, networks=False).fit(values)
+    assert asked.backtest_size() == (24, 1)
+    assert [len(each) for each in asked.backtest().truths[0]] == [24]
+    assert len(asked.backtest(horizon=6).truths) == 4

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from sklearn.base import clone
 
 import echoscale as es
 from echoscale.forecasting.data import Data
@@ -87,6 +88,19 @@ def test_panels_of_unequal_length(panel: str) -> None:
         assert np.abs(forecast.mean[name] - y.iloc[-12:-9].to_numpy()).max() < 0.15 * y.mean()
 
 
+def test_fits_of_many_series_tell_how_far_they_are_and_can_be_interrupted(fitted: es.Forecaster) -> None:
+    seen, model = [], deepcopy(fitted)
+    quick().fit(np.stack([monthly()] * 3, axis=1), progress=lambda *each: seen.append(each))
+    assert seen == [(1, 3, ""), (2, 3, ""), (3, 3, "")]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(np.stack([monthly()] * 3, axis=1), progress=interrupt)
+    pd.testing.assert_frame_equal(model.predict(6).frame(), fitted.predict(6).frame())
+
+
 def test_units_of_the_data_do_not_matter() -> None:
     y = monthly().to_numpy()
     one, other = (quick(log=False).fit(each).predict(6) for each in (y, 1e6 * y + 1e7))
@@ -110,6 +124,17 @@ def test_known_inputs_are_used_and_inputs_of_the_past_too() -> None:
     assert np.abs(found[1:] - expected[1:]).max() < 0.4  # a coefficient knows 0.5 / sqrt(300)
     wrong = quick(past=["leading"], season=None, difference="none", mode="direct").fit(pd.Series(y), X)
     assert np.abs(wrong.predict(6, -future).mean.to_numpy() - expected).max() > 2
+
+
+def test_any_column_of_an_array_may_be_known_up_to_now_only() -> None:
+    rng = np.random.default_rng(1)
+    y, X = rng.normal(size=60).cumsum(), rng.normal(size=(63, 3))
+    found = quick(past=[0]).fit(y, X[:60]).predict(3, X[60:, 1:])
+    named = quick(past=["0"]).fit(pd.Series(y), pd.DataFrame(X[:60], columns=["0", "1", "2"]))
+    expected = named.predict(3, pd.DataFrame(X[60:, 1:], index=range(60, 63), columns=["1", "2"]))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    with pytest.raises(ValueError, match=r"give only \['1', '2'\], whose future is known"):
+        quick(past=[0]).fit(y, X[:60]).predict(3, X[60:])
 
 
 def test_gaps_are_skipped() -> None:
@@ -150,6 +175,7 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         many.update([value])
     np.testing.assert_allclose(np.asarray(many.predict(4)), np.asarray(one.predict(4)), rtol=1e-8)
     # The same choices fitted to all data at once.
+    from echoscale.forecasting import networks
     from echoscale.forecasting.rows import Origins, statistics
 
     [core] = one._cores
@@ -158,7 +184,7 @@ def test_single_updates_equal_one_and_equal_statistics_of_all(
         if not isinstance(reader, Reader):
             continue
         line, recipe = core.views[part.view].lines[0], reader.recipe
-        states = None if reader.net is None else reader.net.states(recipe, line)
+        states = None if reader.net is None else networks.states([reader.net], recipe, line)[0]
         [whole] = statistics([Origins(recipe, line, states)], [np.array([0, 260])], reader.horizons)
         np.testing.assert_allclose(reader.statistics.count, whole.count)
         np.testing.assert_allclose(reader.statistics.scatter, whole.scatter, rtol=1e-7, atol=1e-7)
@@ -336,6 +362,56 @@ def test_an_update_during_a_forecast_is_kept(steps: int, level: float, monkeypat
     pd.testing.assert_frame_equal(model.predict(3).frame(), alone.update(more).predict(3).frame(), check_exact=True)
 
 
+# ----------------------------------------------------------------------------------------------------------- scikit-learn
+
+
+def test_parameters_are_those_of_scikit_learn() -> None:
+    past = ["a"]
+    model = es.Forecaster(6, networks=False, past=past)
+    assert model.get_params()["past"] is past
+    assert repr(model) == "Forecaster(horizon=6, networks=False, past=['a'])"
+    copied = clone(model)
+    assert copied.get_params() == model.get_params()
+    y, X = monthly(), pd.DataFrame({"a": np.arange(96.0)}, index=monthly().index)
+    np.testing.assert_array_equal(copied.fit(y, X).predict(3), model.fit(y, X).predict(3))
+    assert not hasattr(clone(model), "horizon_")
+    with pytest.raises(ValueError, match="Invalid parameter 'periods'"):
+        model.set_params(periods=12).fit(y)
+    with pytest.raises(ValueError, match="mode must be"):
+        model.set_params(mode="loop").fit(y)
+
+
+def test_a_fitted_forecaster_tells_what_it_uses(fitted: es.Forecaster) -> None:
+    first, second = repr(fitted).splitlines()
+    assert first == "Forecaster(horizon=6, networks=False)"
+    [core] = fitted._cores
+    name, _, weight = max(core.candidates, key=lambda each: each[2])
+    used = sum(each[2] > 0 for each in core.candidates)
+    assert second.startswith(f"season 12, horizon 6; {weight:.0%} {name}; ")
+    assert second.endswith(f"; {used - 3} more")
+    noise = np.random.default_rng(0).normal(size=(96, 2))
+    several = quick(season=None).fit({"a": monthly().to_numpy(), "b": noise[:, 0], "c": noise[:, 1]})
+    assert repr(several).splitlines()[1].startswith("3 series, season None, horizon 6; ")
+    for name, error, weight in several.candidates_.rows:
+        each = [row for core in several._cores for row in core.candidates if row[0] == name]
+        assert error == pytest.approx(np.mean([row[1] for row in each]))
+        assert weight == pytest.approx(sum(row[2] for row in each) / 3)
+
+
+@pytest.mark.parametrize("level", [80, 95, 50, 61.7])
+def test_quantiles_are_the_bounds_of_intervals(level: float, fitted: es.Forecaster) -> None:
+    forecast = fitted.predict(6, level=[80])
+    for side, probability in ((forecast.lower, 0.5 - level / 200), (forecast.upper, 0.5 + level / 200)):
+        pd.testing.assert_series_equal(side(level), forecast.quantile(probability))
+    pd.testing.assert_series_equal(forecast.quantile(0.5), forecast.mean)
+    several = np.array([forecast.quantile(each) for each in np.linspace(0.005, 0.995, 67)])
+    assert (np.diff(several, axis=0) >= 0).all()
+    assert list(forecast.frame()) == ["forecast", "lower 80", "upper 80"]
+    for probability in (0.0, 0.004, 1.0, np.nan):
+        with pytest.raises(ValueError, match="probability must"):
+            forecast.quantile(probability)
+
+
 def test_modes_differences_and_plots(fitted: es.Forecaster) -> None:
     for mode in ("direct", "closed loop"):
         model = quick(mode=mode, difference="season", season=12).fit(monthly())
@@ -397,6 +473,10 @@ def bad_inputs() -> list[tuple[str, Any, str]]:
         ),
         ("zones of a panel", lambda: quick().fit({"a": y, "b": y.tz_localize("UTC")}), "different time zones: None and UTC"),
         ("short", lambda: quick().fit(y.iloc[:9]), "9 values, at least 12"),
+        ("huge", lambda: quick().fit(1e200 * y), "y holds 2e+202 at row 0: squares of such numbers are too large"),
+        ("tiny", lambda: quick().fit(-1e-200 * y), "squares of such numbers are too small to be added up"),
+        ("huge update", lambda: plain().update(y.iloc[:1] * 1e200), "squares of such numbers are too large"),
+        ("two values", lambda: quick().fit(y.iloc[:2]), "series 'sales' holds 2 values, at least 12"),
         ("infinite", lambda: quick().fit(np.append(np.inf, np.arange(50.0))), "infinite value at row 0"),
         (
             "later update",
@@ -416,6 +496,32 @@ def test_bad_input_is_named(call: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e90, -1e90])
+def test_units_may_be_tiny_or_large(factor: float) -> None:
+    y = monthly().to_numpy()
+    one, other = (quick(log=False).fit(each).predict(6) for each in (y * np.sign(factor), y * factor))
+    np.testing.assert_allclose(other.mean / abs(factor), one.mean, rtol=1e-6)
+    np.testing.assert_allclose(other.upper(95) / abs(factor), one.upper(95), rtol=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e90])
+def test_constants_are_forecast_without_width(value: float) -> None:
+    forecast = es.Forecaster(4).fit(np.full(200, value)).predict(4)
+    np.testing.assert_allclose(forecast.frame(), value, rtol=1e-14)
+
+
+def test_gaps_anywhere_leave_finite_forecasts_and_errors() -> None:
+    for gaps in (slice(0, 30), slice(40, 60), slice(84, 90), slice(90, 96), slice(0, 96, 2)):
+        y = monthly()
+        y.iloc[gaps] = np.nan
+        model = quick().fit({"gaps": y, "whole": monthly()})
+        assert np.isfinite(model.predict(6).frame()).all(axis=None)
+        judged = model.backtest(6, 2)
+        assert np.isfinite([judged.mase(), judged.pinball(), judged.coverage(80)]).all()
+    nothing = quick().fit(monthly().where(monthly().index < "2022")).backtest(6, 2)
+    assert np.isnan([nothing.mase(), nothing.pinball(), nothing.coverage(80)]).all()
 
 
 def test_labels_come_back_as_they_were(tmp_path: Path) -> None:

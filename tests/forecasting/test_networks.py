@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echoscale.forecasting import networks
-from echoscale.forecasting.candidates import STRUCTURES
+from echoscale.forecasting import candidates, networks
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, as_problem
+from echoscale.timescales.candidates import Candidate
+
+STRUCTURES = [each for each in networks.ROUNDS if each != networks.TUNING]
 
 
-@pytest.mark.parametrize("structure", networks.STRUCTURES)
+@pytest.mark.parametrize("structure", STRUCTURES)
 def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
-    esn, hyper = networks.draw_network(structure, 21, 200, 4, [0, 1])
+    slowest = 0.01
+    esn, hyper = networks.draw_network(structure, 21, 200, 4, [0, 1], slowest=slowest)
     assert esn.units == 21
     assert hyper.lanes == 200
     radii = networks.CYCLIC_RADII if structure in ("ring", "delay line") else networks.RADII
     for name, (low, high), size in (
-        ("leak_rate", networks.LEAK_RATES, 1.0),
+        ("leak_rate", (slowest, 1.0), 1.0),
         ("spectral_radius", radii, 1.0),
         ("input_scaling", (networks.LATER_INPUTS[0], networks.INPUTS[1]), 0.5),  # 4 inputs: each half as strong
         ("bias_scaling", networks.BIASES, 1.0),
@@ -27,6 +30,10 @@ def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
     ):
         for leaf in getattr(hyper, name):
             assert low * size <= leaf.min() <= leaf.max() <= high * size
+    for fast, spread in zip(hyper.leak_rate, hyper.leak_spread, strict=False):
+        least = fast * np.exp(-spread)
+        assert slowest <= least.min() < 2 * slowest < 0.2 < least.max()
+    assert bool(hyper.leak_spread) == (structure == "spread")
     other, near = networks.draw_network(structure, 21, 200, 4, [0, 1], good=[hyper.lane(3)])
     np.testing.assert_array_equal(other.drawn.inputs[0], esn.drawn.inputs[0])
     for leaf, one in zip(near.input_scaling, hyper.lane(3).input_scaling, strict=True):
@@ -35,14 +42,19 @@ def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
     assert max(leaf.max() for leaf in near.spectral_radius) <= networks.LARGEST_RADIUS
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("structure", candidates.STRUCTURES)
 @pytest.mark.parametrize("difference", ["none", "both"])
 def test_a_step_is_a_step_of_the_run(structure: str, difference: str) -> None:
     rng = np.random.default_rng(0)
     line = Line(rng.normal(size=40), np.ones(40, bool), rng.normal(size=(45, 2)), rng.normal(size=(40, 1)))
-    recipe = Recipe(difference, 2, 4)
-    net = Net(*networks.draw_network(structure, 12, 3, 4, [0, 0]), 1, 0.7)
-    states = net.states(recipe, line)
+    recipe = Recipe(difference, 2, (4,))
+    esn, hyper = networks.draw_network(structure, 12, 3, 4, [0, 0])
+    nets = [Net(esn, hyper.lane(lane), 0.7) for lane in range(3)]
+    several, net = networks.states(nets, recipe, line), nets[1]
+    states = several[1]
+    np.testing.assert_array_equal(networks.states([net], recipe, line)[0], states)
+    heard = networks.heard(recipe, line, 0.7)
+    np.testing.assert_allclose(states[-len(heard) :], esn.run(heard, hyper=net.hyper), rtol=1e-9, atol=1e-12)
     first = 5 if difference == "both" else 0
     assert not states[:first].any()
     z = line.values
@@ -64,3 +76,17 @@ def test_a_trend_is_heard_as_changes() -> None:
     assert heard[0, 0] == 0
     np.testing.assert_array_equal(heard[:, 1], u[:, 1])
     np.testing.assert_array_equal(drive.heard(u[30:], before=u[29]), heard[30:])
+
+
+def test_the_first_lanes_have_given_hyper_parameters() -> None:
+    _, hyper = networks.draw_network("hierarchical", 20, 5, 1, [0])
+    own = [hyper.lane(3), Candidate(0.01, 0.25, 0.3).on(hyper.lane(4))]
+    found = networks.with_first(hyper, own)
+    assert found.lanes == 5
+    assert [each[1] for each in found.leak_rate] == [0.25, pytest.approx(0.01)]
+    assert [each[1] for each in found.input_scaling] == [0.3, 0.3]
+    for leaves, drawn in zip(found, hyper, strict=True):
+        for leaf, old in zip(leaves, drawn, strict=True):
+            np.testing.assert_array_equal(leaf[2:], old[2:])
+            assert leaf[0] == old[3]
+    assert found.spectral_radius[0][1] == hyper.spectral_radius[0][4]

@@ -37,7 +37,7 @@ def test_persistence_with_lags_equals_a_ridge_written_out() -> None:
     z = np.cumsum(rng.normal(size=80))
     known = np.ones(80, bool)
     known[[20, 41]] = False
-    rows = Origins(Recipe("last", 3, None), line_of(z, known))
+    rows = Origins(Recipe("last", 3), line_of(z, known))
     whole = splits.total(statistics([rows], [np.array([0, 30, 80])], [1, 5]))
     readout = solve(whole, np.array([1e-2, 1e-1]))
     for k, (h, relative) in enumerate([(1, 1e-2), (5, 1e-1)]):
@@ -55,7 +55,7 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
     rng = np.random.default_rng(1)
     z, m, h = rng.normal(size=60), 5, 7
     x = rng.normal(size=(70, 1))
-    rows = Origins(Recipe(base, 2, m), line_of(z, future=x))
+    rows = Origins(Recipe(base, 2, (m,)), line_of(z, future=x))
     t, k = 40, 2  # two seasons reach seven steps ahead
     row = t - rows.at[0]
 
@@ -76,7 +76,7 @@ def test_seasonal_features_equal_those_written_out(base: str) -> None:
 def test_panel_statistics_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(2)
     several = [rng.normal(size=40), rng.normal(size=55)]
-    rows = [Origins(Recipe("none", 2, None), line_of(each)) for each in several]
+    rows = [Origins(Recipe("none", 2), line_of(each)) for each in several]
     [whole] = statistics(rows, [np.array([0, 40]), np.array([0, 55])], [2])
     features = np.concatenate([np.stack([z[1:-2], z[:-3]], axis=1) for z in several])
     targets = np.concatenate([z[3:] for z in several])
@@ -104,7 +104,7 @@ def test_lags_equal_a_loop_written_out(base: str) -> None:
     rng = np.random.default_rng(0)
     z, m, steps = np.sin(0.9 * np.arange(70)) + 0.1 * rng.normal(size=70), 5, 13
     known, seen = rng.normal(size=(90, 1)), rng.normal(size=(70, 1))
-    rows = Origins(Recipe(base, 3, m), Line(z, np.ones(70, bool), known, seen))
+    rows = Origins(Recipe(base, 3, (m,)), Line(z, np.ones(70, bool), known, seen))
     [whole] = statistics([rows], [np.array([0, 70])], [1])
     readout = solve(whole, np.array([1e-1]))
     coef, intercept = readout.coef[0, 0], readout.intercept[0, 0]
@@ -124,7 +124,7 @@ def test_lags_equal_a_loop_written_out(base: str) -> None:
 def test_a_loop_ends_where_the_known_inputs_end_and_is_held() -> None:
     """Every forecast is -2 times the value before, up to `FAR`; the known inputs end after four steps."""
     z = np.append(np.sin(np.arange(39.0)), 1.0)
-    rows = Origins(Recipe("none", 1, None), Line(z, np.ones(40, bool), np.ones((44, 1)), np.empty((40, 0))))
+    rows = Origins(Recipe("none", 1), Line(z, np.ones(40, bool), np.ones((44, 1)), np.empty((40, 0))))
     double = Readout(np.array([[[-2.0, 0.0]]]), np.zeros((1, 1)), np.ones(1))
     [found] = closed_loop(rows, double, 6, np.array([39]))
     np.testing.assert_allclose(found, [-2, 4, -8, FAR, np.nan, np.nan])
@@ -138,10 +138,10 @@ def test_a_network_equals_running_it_on_its_own_forecasts(structure: str) -> Non
     rng = np.random.default_rng(1)
     z = np.sin(0.5 * np.arange(120)) + 0.05 * rng.normal(size=120)
     line = Line(z, np.ones(120, bool), np.empty((120, 0)), np.empty((120, 0)))
-    recipe = Recipe("none", 2, None)
+    recipe = Recipe("none", 2)
     esn, hyper = networks.draw_network(structure, 20, 2, 1, [3, 0])
-    net = Net(esn, hyper, 1, 0.8)
-    rows = Origins(recipe, line, net.states(recipe, line))
+    net = Net(esn, hyper.lane(1), 0.8)
+    rows = Origins(recipe, line, networks.states([net], recipe, line)[0])
     [whole] = statistics([rows], [np.array([0, 120])], [1])
     readout = solve(whole, np.array([1e-4]))
     found = closed_loop(rows, readout, 6, np.array([len(rows.at) - 1]), net)[0]

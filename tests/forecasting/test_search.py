@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
+import echoscale as es
 from echoscale.data.lags import lagged
+from echoscale.forecasting import networks
 from echoscale.forecasting.problem import as_problem
 from echoscale.forecasting.rows import Steps
-from echoscale.forecasting.search import FINISH_SECONDS, Budget, Search, next_round
+from echoscale.forecasting.search import FINISH_SECONDS, JUDGED, Budget, OutOfTimeError, Search, next_round
 
 
 @dataclass
@@ -42,11 +45,16 @@ class Clocked:
     steps: Any = field(default_factory=lambda: SimpleNamespace(problem=SimpleNamespace(rows=10_000)))
 
     def tunes_next(self) -> bool:
-        return self.tuning > 0 and len(self.tried) == 6
+        return self.tuning > 0 and len(self.tried) in (2, 7)
 
     def run_round(self, late: Any) -> None:
         number = len(self.tried)
-        self.clocks.work(self.tuning if self.tunes_next() else self.first * self.growth**number)
+        if self.tunes_next():
+            for _ in range(10):
+                self.clocks.work(self.tuning / 10)
+                if late():
+                    raise OutOfTimeError
+        self.clocks.work(self.first * self.growth**number * (JUDGED if self.tunes_next() else 1.0))
         self.tried.append(number)
         self.members[0].append(SimpleNamespace(round=number, error=1.0))
 
@@ -104,3 +112,53 @@ def test_outputs_are_the_mean_of_the_members() -> None:
                 each[-1] += member.beside.intercept
             wanted.append(np.mean(each, axis=0)[low:high])
         np.testing.assert_allclose(found, np.concatenate(wanted), rtol=1e-9, atol=1e-9)
+
+
+def bent(steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """A slow filter behind a saturation."""
+    u = np.random.default_rng(0).normal(size=steps)
+    return u, lfilter([0.1], [1, -0.9], np.tanh(2 * u + 0.5))
+
+
+def test_a_round_of_tuning_finds_less_error_and_knows_nothing_of_what_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "ROUNDS", ("spread", networks.TUNING))
+    u, y = es.tasks.narma(700, order=5, seed=0)
+    found = []
+    for more in (0.0, 1.0):
+        problem = as_problem(u, y, None, None)
+        first = int(problem.splits.held_out(problem.splits.splits[0])[0][0])
+        later = np.arange(len(u)) >= first
+        search = Search(Steps(as_problem(u, y + more * later[:, None] * y[::-1], None, None)), 0)
+        search.run_round()
+        assert search.tunes_next()
+        search.run_round()
+        assert not search.tunes_next()
+        found.append(search)
+    one, other = found
+    tuned = min(each.error for each in one.members[0] if each.round == 1)
+    assert tuned < 0.9 * one_round(u, y)
+    for leaves, same in zip(one.tried[1].hyper, other.tried[1].hyper, strict=True):
+        for leaf, equal in zip(leaves, same, strict=True):
+            np.testing.assert_allclose(leaf, equal, rtol=1e-6)
+
+
+def one_round(u: np.ndarray, y: np.ndarray) -> float:
+    """Error of the folds before the first split after a round without tuning."""
+    search = Search(Steps(as_problem(u, y, None, None)), 0)
+    search.run_round()
+    return search.members[0][0].error
+
+
+def test_labels_gaps_several_series_and_short_data_are_not_tuned() -> None:
+    u, y = bent(500)
+    gap = np.where(np.arange(500) == 200, np.nan, y)
+    for one, other, tuned in [
+        (u, y, True),
+        (u, gap, False),
+        (u[:300], y[:300], False),
+        (u, np.where(y > 0, "high", "low"), False),
+        ([u[:250, None], u[250:, None]], [y[:250], y[250:]], False),
+    ]:
+        plan = Search(Steps(as_problem(one, other, None, None)), 0).plan
+        assert (networks.TUNING in plan) == tuned
+        assert [each for each in plan if each != networks.TUNING] == [each for each in networks.ROUNDS if each != "tuning"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
@@ -80,6 +81,24 @@ def test_docstrings_name_all_parameters(room: str) -> None:
     assert not found, "\n".join(found)
 
 
+def stated_defaults(text: str) -> dict[str, object]:
+    """Name -> value, of the parameters whose type ends with `, default VALUE`."""
+    lines = sections(text).get("Parameters", [])
+    found = (re.fullmatch(r"(\w+) : .*, default (.+)", line) for line in lines)
+    return {each[1]: ast.literal_eval(each[2]) for each in found if each}
+
+
+@pytest.mark.parametrize("room", sorted(objects()))
+def test_stated_defaults_are_those_of_the_signature(room: str) -> None:
+    wrong = []
+    for name, value in objects()[room].items():
+        for parameter, stated in stated_defaults(inspect.getdoc(value) or "").items():
+            real = inspect.signature(value).parameters[parameter].default  # type: ignore[arg-type]
+            if type(stated) is not type(real) or stated != real:
+                wrong.append(f"{name}: {parameter} is {real!r} by default, not {stated!r}")
+    assert not wrong, "\n".join(wrong)
+
+
 def without_example(room: str) -> list[str]:
     """What a user calls has an example; results (classes with attributes alone) have that of the function that makes them."""
     missing = []
@@ -139,6 +158,7 @@ def test_the_checks_see_what_is_wrong() -> None:
     assert faults("good", good) == []
     assert faults("bad", bad) == ["bad: does not explain b", "bad: explains what it does not take: c"]
     assert faults("none", lambda a: a) == ["none has no docstring"]
+    assert stated_defaults("Adds.\n\nParameters\n----------\na : int, default 2\n    First.\nb : int\n    Second.") == {"a": 2}
 
 
 def test_every_public_package_says_what_is_public_in_it() -> None:

@@ -174,7 +174,7 @@ def test_the_ridge_that_is_returned_is_the_one_that_was_judged() -> None:
         ({"y": np.concatenate([X[1:], X[1:]], axis=1)}, "targets that are the next input"),
         ({"closed_loop": 0}, "closed_loop must be at least 1"),
         ({"closed_loop": 100}, "closed_loop=100 steps do not fit into a fold of"),
-        ({"y": (X[1:, 0] > 0).astype(int), "loss": "cross_entropy"}, "closed_loop has a meaning for loss='mse' alone"),
+        ({"y": (X[1:, 0] > 0).astype(int), "loss": "cross_entropy"}, "closed_loop needs loss='mse'"),
     ],
 )
 def test_what_cannot_run_freely_is_refused(changed: dict[str, Any], message: str) -> None:

@@ -380,7 +380,7 @@ def test_divergence_names_step_and_cause_and_keeps_the_last_good_state(changes: 
     at = learner.steps
     assert step in (None, at)
     assert f"at step {at} " in str(caught.value)
-    assert f"as it was before step {at}" in str(caught.value)
+    assert f"in its state before step {at}" in str(caught.value)
     assert np.isfinite(learner.values).all()
     assert (learner.values > 0).all()
     assert (learner.values <= 1).all()
@@ -434,7 +434,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda esn: online(esn, readout=Adam(0.1, epsilon=0.0)), "epsilon must be above 0"),
     (lambda esn: online(esn, readout=Adam({"leak_rate": 0.1})), "the readout has one learning rate"),
     (lambda esn: online(esn, readout=RLS(), loss="sigmoid"), "RLS minimises squares"),
-    (lambda esn: online(esn, readout=RLS(), average=0.9), "average is for readouts that Adam moves"),
+    (lambda esn: online(esn, readout=RLS(), average=0.9), "average is for readouts learned by Adam"),
     (lambda esn: online(esn, average=1.0), r"average must lie in \(0, 1\)"),
     (lambda esn: online(esn, record=0), "record must be at least 1"),
     (lambda esn: online(esn, parameters="bias_scaling", constraint="logistic"), "has no logarithm"),
@@ -483,7 +483,7 @@ def test_wrong_data_is_named_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("loss", "y", "message"),
     [
-        ("softmax", np.full((3, 4), 2.0), "y holds 2: with loss='softmax' and one number a step it must be a class"),
+        ("softmax", np.full((3, 4), 2.0), "y holds 2: with loss='softmax' and one number per step it must be a class"),
         ("softmax", np.full((3, 4), 0.5), "y holds 0.5"),
         ("softmax", np.full((3, 4, 2), 0.4), "the 2 targets of a step add up to 0.8"),
         ("sigmoid", np.full((3, 4, 2), -1.0), "y holds -1: with loss='sigmoid' targets are probabilities"),

@@ -334,5 +334,5 @@ def test_means_that_are_none(average: Any, error: type[Exception], message: str)
 
 @pytest.mark.parametrize("average", [0, 100])
 def test_least_squares_has_no_mean(average: int) -> None:
-    with pytest.raises(ValueError, match="average is for readouts that Adam moves"):
+    with pytest.raises(ValueError, match="average is for readouts learned by Adam"):
         online(build(), readout=RLS(), average=average)

@@ -145,10 +145,14 @@ def test_the_estimator_has_the_cross_entropy_that_was_reported(pools: Pools) -> 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"u": np.zeros((60, 1)), "y": np.arange(60) % 2, "pools": Pools("mean")}, ValueError, "one label per sequence alone"),
+        (
+            {"u": np.zeros((60, 1)), "y": np.arange(60) % 2, "pools": Pools("mean")},
+            ValueError,
+            "used with one label per sequence",
+        ),
         ({"pools": "mean"}, TypeError, r"pools must be an echoscale.readouts.Pools or None, got 'mean'"),
-        ({"pools": Pools(ranks=True)}, ValueError, "no normal scores"),
-        ({"columns": Columns(1)}, ValueError, "no meaning with one label per sequence"),
+        ({"pools": Pools(ranks=True)}, ValueError, "cannot use normal scores"),
+        ({"columns": Columns(1)}, ValueError, "cannot be used with one label per sequence"),
     ],
 )
 def test_what_is_no_pool_of_sequences_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:

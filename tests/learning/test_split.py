@@ -209,7 +209,7 @@ def test_bad_bounds_are_named(bounds: Any, error: type[Exception], message: str)
         ({"folds": "half"}, TypeError, "folds must be a number"),
         ({"loss": "mae"}, ValueError, "loss must be one of 'mse', 'cross_entropy'"),
         ({"columns": 1}, TypeError, r"columns must be an echoscale.readouts.Columns or None, got 1"),
-        ({"columns": Columns(1, squares=True)}, ValueError, "no slopes of squares and products"),
+        ({"columns": Columns(1, squares=True)}, ValueError, "no gradient of squares and products"),
         ({"ridge": -1e-3}, ValueError, "ridge must not be negative"),
         ({"ridge": np.nan}, ValueError, "ridge must be finite"),
         ({"dtype": "float16"}, ValueError, "dtype must be one of"),

@@ -130,10 +130,13 @@ def test_sweeps_vary_it() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: es.tune(es.single(9, feedback_scaling=1), TARGET[:-1], TARGET[1:], closed_loop=5), "would hear the truth"),
-        (lambda: es.tune(NETWORK, INPUT, T % 2, loss="cross_entropy"), "loss='mse' alone"),
+        (
+            lambda: es.tune(es.single(9, feedback_scaling=1), TARGET[:-1], TARGET[1:], closed_loop=5),
+            "would receive the targets",
+        ),
+        (lambda: es.tune(NETWORK, INPUT, T % 2, loss="cross_entropy"), "can only be tuned with loss='mse'"),
         (lambda: es.tune(es.single(9), INPUT, TARGET, "feedback_scaling"), "no output feedback"),
-        (lambda: es.tune(es.single(9), INPUT, TARGET, closed_loop=5), "Or a network with output feedback"),
+        (lambda: es.tune(es.single(9), INPUT, TARGET, closed_loop=5), "Or use a network with output feedback"),
         (
             lambda: es.sweep(es.single(9), es.sweeps.Data(INPUT, TARGET), {"feedback_scaling": [0.1]}, protocol=SHORT),
             "no output feedback",

@@ -80,7 +80,7 @@ def test_a_bound_between_start_and_optimum_is_where_it_ends() -> None:
     """The teacher's leak is 0.3."""
     teacher = es.single(12, leak_rate=0.3, input_scaling=0.8, bias_scaling=0.3)
     y = taught(teacher, seed=4)
-    beyond = pytest.warns(UserWarning, match=r"leak_rate\[0\]=0.3 lies outside of its bounds")
+    beyond = pytest.warns(UserWarning, match=r"leak_rate\[0\]=0.3 lies outside its bounds")
     with beyond:
         above = tuned("leak_rate", network=teacher, y=y, seed=4, rounds=10, bounds={"leak_rate": (0.45, 0.9)})
     with beyond:

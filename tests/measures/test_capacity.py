@@ -66,7 +66,7 @@ def test_without_a_bias_even_degrees_are_zero_and_all_together_at_most_the_neuro
 
 def test_what_is_refused() -> None:
     esn = es.single(20).build(1, seed=0)
-    with pytest.raises(ValueError, match=r"needs at least 139: 39 that do not count, and 100"):
+    with pytest.raises(ValueError, match=r"needs at least 139: a washout of 39, and 100 more"):
         processing_capacity(esn, noise(120), lags=40, degree=2)
     with pytest.raises(ValueError, match="more than 20000"):
         processing_capacity(esn, noise(1000), lags=100)

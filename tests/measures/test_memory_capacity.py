@@ -86,13 +86,13 @@ def test_what_cannot_be_remembered_counts_nothing_on_average() -> None:
 
 def test_too_short_too_far_too_alike() -> None:
     esn = es.single(20).build(1, seed=0)
-    with pytest.raises(ValueError, match=r"u has 150 steps, .* needs at least 200: 100 that do not count, and 100"):
+    with pytest.raises(ValueError, match=r"u has 150 steps, .* needs at least 200: a washout of 100, and 100 more"):
         memory_capacity(esn, noise(150), lags=100)
     with pytest.raises(ValueError, match="not independent from step to step"):
         memory_capacity(esn, np.sin(0.1 * np.arange(1000)))
     with pytest.raises(ValueError, match="constant"):
         memory_capacity(esn, np.ones(1000))
-    with pytest.raises(ValueError, match=r"size 1\.2, so that inputs never fade"):
+    with pytest.raises(ValueError, match=r"size 1\.2, so inputs never fade"):
         linear_memory_capacity(esn, hyper=esn.hyper.replace(spectral_radius=1.2))
     with pytest.raises(ValueError, match="2 series"):
         memory_capacity(esn, np.zeros((2, 1000, 1)))

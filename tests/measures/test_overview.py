@@ -46,7 +46,7 @@ def test_every_measure_of_a_grid_has_a_picture() -> None:
     assert len(exponents.lines) == 4  # three lanes and the zero line
     stacked = measures.plot(measures.processing_capacity(esn, u, degree=2, hyper=hyper))
     assert len(stacked.collections) == 2
-    with pytest.raises(ValueError, match="no result of a measure"):
+    with pytest.raises(ValueError, match="not the result of a measure"):
         measures.plot(found.drop_attrs())
 
 

@@ -154,6 +154,38 @@ def test_a_scalar_input_scaling_is_the_first_levels_in_a_hierarchy_and_everyones
     assert [each.input_scaling for each in parallel([4, 4, 4], input_scaling=0.3).reservoirs] == [0.3] * 3
 
 
+def test_inputs_of_a_hierarchy_reach_the_first_level_or_all() -> None:
+    def scalings(**given: Any) -> list[float]:
+        network = hierarchical([4, 5, 6], **given)
+        assert Network.from_dict(network.to_dict()) == network
+        return [each.input_scaling for each in network.reservoirs]
+
+    assert scalings(inputs="first") == [1, 0, 0]
+    assert scalings(inputs="first", input_scaling=0.3) == [0.3, 0, 0]
+    assert scalings(inputs="all") == [1, 1, 1]
+    assert scalings(inputs="all", input_scaling=0.3) == [0.3, 0.3, 0.3]
+    assert scalings(inputs="all", input_scaling=[0.3, 0.2, 0.1]) == [0.3, 0.2, 0.1]
+    assert scalings(inputs="first", input_scaling=[0.3, 0, 0]) == [0.3, 0, 0]
+    assert scalings(input_scaling=[0, 0.2, 0]) == [0, 0.2, 0]
+    assert scalings(inputs="all", feedback_scaling=0.5) == [1, 1, 1]
+    fed = hierarchical([4, 5], inputs="all", feedback_scaling=0.5)
+    assert [each.feedback_scaling for each in fed.reservoirs] == [0.5, 0]
+
+
+def test_inputs_that_contradict_the_scalings() -> None:
+    raises(
+        ValueError,
+        r'inputs="all" contradicts input_scaling=\[0.3, 0.0\], in which level 1 .* has 0: give one number for all levels',
+        lambda: hierarchical([4, 5], inputs="all", input_scaling=[0.3, 0.0]),
+    )
+    raises(
+        ValueError,
+        r'inputs="first" contradicts input_scaling=\[0.3, 0.2\], in which level 1 .* receives the input too: give one number',
+        lambda: hierarchical([4, 5], inputs="first", input_scaling=[0.3, 0.2]),
+    )
+    raises(ValueError, "inputs must be .*first.*all.*'last'", lambda: hierarchical([4, 5], inputs="last"))
+
+
 @pytest.mark.parametrize("reservoirs", [Reservoir(4), [Reservoir(4)], iter([Reservoir(4)])], ids=["one", "list", "iterator"])
 def test_members_may_come_in_any_form(reservoirs: Any) -> None:
     assert Network(reservoirs) == Network((Reservoir(4),))

@@ -57,10 +57,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_arguments_reach_the_figures(asked: list[Any]) -> None:
     assert command.main(["--scale", "paper", "--seeds", "3, 5,8-10", "--fresh", "--quiet"]) == 0
     assert [(number, scale) for number, scale, _ in asked] == [(number, "paper") for number in gallery.FIGURES]
-    assert asked[0][2] == {"seeds": (3, 5, 8, 9, 10), "variant": None, "fresh": True, "progress": False}
+    assert asked[0][2] == {"seeds": (3, 5, 8, 9, 10), "variant": None, "fresh": True, "processes": 1, "progress": False}
+    asked.clear()
+    assert command.main(["hierarchy", "--processes", "16"]) == 0
+    assert [(asked[0][0], asked[0][2]["processes"])] == [("hierarchy", 16)]
     asked.clear()
     assert command.main(["4", "--variant", "ridge, rho 0.1"]) == 0
-    assert asked == [(4, "quick", {"seeds": None, "variant": "ridge, rho 0.1", "fresh": False, "progress": True})]
+    assert asked == [
+        (4, "quick", {"seeds": None, "variant": "ridge, rho 0.1", "fresh": False, "processes": 1, "progress": True})
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,8 @@ def test_arguments_reach_the_figures(asked: list[Any]) -> None:
     [
         (["10"], "no figure '10': give numbers from 1 to 9"),
         (["3,4"], "no figure '3,4'"),
+        (["hierarchies"], "no figure 'hierarchies': give numbers from 1 to 9, such as 3 4, or a study: hierarchy"),
+        (["--processes", "0"], "--processes '0' is no number of processes: give a whole number from 1"),
         (["--scale", "huge"], "no scale 'huge': choose smoke, quick or paper"),
         (["--seeds", ""], "--seeds '': '' is no seed; give whole numbers from 0 to 9999"),
         (["--seeds", "3,x"], "'x' is no seed; give"),

@@ -71,11 +71,14 @@ def levels(coupling_delay: int) -> es.Network:
 
 
 def automatic(classes: list[str] | None = None, trend: bool = False) -> AutoModel:
-    """As `es.auto` makes them: lags, products of some, and lanes of two networks."""
+    """As `es.auto` makes them: lags, products of some, lanes of two networks, and a linear network with products of states."""
     rng = np.random.default_rng(1)
     deep = es.hierarchical([6, 4], leak_rate=[0.8, 0.3], coupling_delay=0).build(2, seed=1, dtype="float64")
     spread = es.single(5, leak_rate=GAUSS, residual="shift").build(2, seed=2, dtype="float64")
+    slow = es.single(4, leak_rate=0.3, spectral_radius=0.0, activation="identity").build(2, seed=3, dtype="float64")
+    columns = es.readouts.Columns(0, squares=True, products=3)
     groups = [
+        Group(slow, slow.hyper.replace(leak_rate=[[0.3]]), rng.normal(size=(1, 2, 11)), columns),
         Group(deep, deep.hyper.replace(leak_rate=[[1.0, 0.5], 0.2]), rng.normal(size=(2, 2, 10))),
         Group(spread, spread.hyper.replace(spectral_radius=[[0.1, 0.4, 0.7]]), rng.normal(size=(3, 2, 5))),
     ]

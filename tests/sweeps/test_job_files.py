@@ -103,9 +103,7 @@ def test_a_full_disk_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     before = file.read_bytes()
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(
-        OSError, match=r"key\.npz was not saved \(.*No space left.*Jobs finished before are kept: free"
-    ) as caught:
+    with pytest.raises(OSError, match=r"key\.npz was not saved \(.*No space left.*Earlier jobs are kept: free") as caught:
         jobs.write(file, Outcome({}, None, 0.0))
     assert caught.value.errno == errno.ENOSPC
     assert file.read_bytes() == before

@@ -500,7 +500,7 @@ def test_functions_that_no_process_could_find() -> None:
         Job.of(lambda k: {"x": k}, k=1)
     with pytest.raises(ValueError, match="there is no function 'echoscale:nothing'"):
         list(Runner()([Job("echoscale:nothing", {})]))
-    with pytest.raises(ValueError, match="is no function"):
+    with pytest.raises(ValueError, match="is not a function"):
         list(Runner()([Job("math:pi", {})]))
 
 

@@ -330,7 +330,7 @@ BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         np.array([[[0], [0]], [[0], [1]]]),
         {"noise": 0, "p1": 0, "p2": 0},
         ValueError,
-        "series 1 is impossible under this model at step 1: no hidden state that can be reached gives 1",
+        "series 1 is impossible under this model at step 1: no reachable hidden state gives 1",
     ),
     ([0, 1, 1], {"noise": 0, "p1": 1, "p2": 1, "p3": 0}, ValueError, "series 0 is impossible under this model at step 2"),
     ([1, 0], {"noise": 0, "p1": 0, "p2": 0, "start": [0.5, 0, 0.5, 0]}, ValueError, "impossible under this model at step 0"),

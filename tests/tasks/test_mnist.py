@@ -244,7 +244,7 @@ def test_directory_with_a_damaged_file(directory: Path, server: Server) -> None:
     wrong = PACKED[NAMES[1]][:-1]
     path.write_bytes(wrong)
     for use in (lambda: mnist.read("train", directory), lambda: mnist.available(directory)):
-        with pytest.raises(ValueError, match="is not what MNIST has under this name") as caught:
+        with pytest.raises(ValueError, match="is not the file of MNIST with this name") as caught:
             use()
         for part in (
             f"{path} ({len(wrong)} bytes)",
@@ -314,7 +314,7 @@ def test_damaged_file_in_the_cache_is_replaced(name: str, cache: Path, server: S
     (cache / f"{NAMES[2]}.gz").unlink()
     (cache / name).write_bytes(b"half a file")
     assert not mnist.available()
-    with pytest.raises(ValueError, match=rf"{name} \(11 bytes\) is not what MNIST has"):
+    with pytest.raises(ValueError, match=rf"{name} \(11 bytes\) is not the file of MNIST"):
         mnist.read("test", download=False)
     assert_right("test", mnist.read("test"))
     assert server.asked == [("a", f"{NAMES[2]}.gz")]  # what was right is kept
@@ -325,7 +325,7 @@ def test_damaged_file_in_the_cache_is_replaced(name: str, cache: Path, server: S
 def test_huge_file_is_not_read(directory: Path) -> None:
     with (directory / f"{NAMES[0]}.gz").open("wb") as file:
         file.truncate(1 << 40)  # a hole on the disk, and more than there is memory
-    with pytest.raises(ValueError, match=r"\(1,099,511,627,776 bytes\) is not what MNIST has"):
+    with pytest.raises(ValueError, match=r"\(1,099,511,627,776 bytes\) is not the file of MNIST"):
         mnist.read("train", directory)
 
 
@@ -393,7 +393,7 @@ def test_the_next_mirror_takes_over(fault: str, server: Server, cache: Path) -> 
 def test_nothing_stays_behind_a_failure(
     fault: str, reason: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One error that says what was tried, in its order, why it failed, and what to do; the next time starts anew."""
+    """One error that lists the mirrors in order, the faults and the remedy; the next call starts again."""
     monkeypatch.setattr(mnist, "SILENCE", 0.5)
     server.spoil("a", fault)
     server.spoil("b", "missing")

@@ -393,7 +393,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"p3": "often"}, TypeError, "p3 must be a number, got 'often'"),
     ({"p3": [0.1] * 10}, TypeError, "p3 must be a number"),
     ({"p1": [0.1] * 9}, ValueError, r"p1 must be a number or one for every step, \(10,\); got shape \(9,\) of float64"),
-    ({"p2": [0.1] * 11}, ValueError, r"p2 .* got shape \(11,\) .* cover the whole series, and no more"),
+    ({"p2": [0.1] * 11}, ValueError, r"p2 .* got shape \(11,\) .* must have the length of the series"),
     ({"p1": []}, ValueError, r"p1 .* got shape \(0,\)"),
     ({"noise": np.ones((10, 1))}, ValueError, r"noise .* got shape \(10, 1\)"),
     ({"p2": np.ones(10, bool)}, ValueError, r"p2 .* got shape \(10,\) of bool"),

@@ -104,7 +104,7 @@ def test_the_longest_is_kept_to() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.full(20, np.nan), "no number at all among 20"),
+        (np.full(20, np.nan), "all 20 values of the series are missing"),
         (np.ones((20, 2)), r"one series \(T,\) is needed, got shape \(20, 2\)"),
     ],
 )

@@ -396,7 +396,7 @@ def test_the_error_of_the_trials_is_told() -> None:
     u = noise(600, seed=21)
     made = delay_task(4, trials=True)
     [reason] = [each for each in made.reasons if "folds of held-out data" in each]
-    error, before = (float(each) for each in re.findall(r"error of ([\d.e-]+) standard.*found from, ([\d.e-]+\d)", reason)[0])
+    error, before = map(float, re.findall(r"error of ([\d.e-]+) standard.*formulas leaves ([\d.e-]+\d)", reason)[0])
     assert error <= before
     assert made.error == pytest.approx(error, rel=0.05)
     assert delay_task(4).error is None
@@ -612,13 +612,13 @@ def test_trends_and_seasons_are_told_with_their_remedy() -> None:
     text = "\n".join(suggest(3 * t + 40 * np.sin(2 * np.pi * t / 12) + 5 * e, trials=False).reasons)
     assert "Trend: a straight line explains 9" in text
     assert "difference the series" in text
-    assert "u0 comes back after 12 steps" in text
+    assert "u0 repeats after 12 steps" in text
     assert "2 pi t / 12" in text
     plain = "\n".join(suggest(e, trials=False).reasons)
     assert "Trend" not in plain
     assert "Season" not in plain
     beside = "\n".join(suggest(noise(240, seed=27), 40 * np.sin(2 * np.pi * t / 12) + 5 * e, trials=False).reasons)
-    assert "y0 comes back after 12 steps" in beside
+    assert "y0 repeats after 12 steps" in beside
     assert "Trend" not in beside
 
 

@@ -1,7 +1,8 @@
-"""The times of a series: read from an index, carried on into the future, written down as text.
+"""The times of a series: read from an index, continued into the future, written as text.
 
-Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: what is wrong is refused, with
-the place. A frequency is used only if it gives all times of the index again, from the first one on and back from the last.
+Times must rise evenly, each once, in one time zone. Nothing is sorted, filled or aligned here: wrong times raise an error that
+names the place. A frequency is used only if it reproduces all times of the index, from the first time on and back from the
+last.
 """
 
 from __future__ import annotations
@@ -11,20 +12,25 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 STEPS, DATES, PERIODS = "steps", "dates", "periods"
+# Days of the cycles of a calendar; they may miss a whole number of steps by this share of a step: a year has 52.18 weeks.
+CYCLES = (1 / 24, 1.0, 7.0, 365.2425)
+NEARLY = 0.25
+LEAST_STEPS = 3.5  # of a cycle: half an hour has none, a quarter of a year has one of four
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Times of T steps by their end.
+    """The times of T steps, stored relative to the last time.
 
     Attributes
     ----------
     kind : "steps", "dates" or "periods"
-        Whole numbers, time stamps, or periods.
+        Kind of times: whole numbers, time stamps, or periods.
     last : str
-        The last time, as text.
+        Last time, as text.
     frequency : str
         Name of the frequency in pandas; for whole numbers, their step.
     zone : str or None
@@ -32,7 +38,7 @@ class Clock:
     name : str or None
         Name of the index.
     offset : pandas offset or None
-        The frequency itself where its name does not say all: business days with holidays, `DateOffset`.
+        The frequency itself if its name is incomplete: business days with holidays, `DateOffset`.
     """
 
     kind: str
@@ -44,7 +50,7 @@ class Clock:
 
     @classmethod
     def counted(cls, steps: int) -> Clock:
-        """0, 1, ..., steps - 1."""
+        """The clock 0, 1, ..., steps - 1."""
         return cls(STEPS, str(steps - 1), "1")
 
     @classmethod
@@ -62,8 +68,9 @@ class Clock:
         if isinstance(index, pd.DatetimeIndex):
             return cls._of_dates(index, what, name)
         if index.dtype.kind in "iu":
-            step = int(index[1] - index[0]) if len(index) > 1 else 1
-            gaps = np.flatnonzero(np.diff(np.asarray(index)) != step)
+            steps = np.diff(np.asarray(index))
+            step = usual(steps) if len(steps) else 1
+            gaps = np.flatnonzero(steps != step)
             if len(gaps):
                 raise ValueError(_uneven(index, int(gaps[0]), what))
             return cls(STEPS, str(int(index[-1])), str(step), None, name)
@@ -85,7 +92,7 @@ class Clock:
         offset = inferred(index) if index.freq is None else index.freq
         if offset is None:
             raise ValueError(_irregular(index, what))
-        if getattr(offset, "weekday", 0) is None:  # weeks from any day on: the same weeks, by a name
+        if getattr(offset, "weekday", 0) is None:  # weeks that start on any day: the same weeks, with a name
             offset = pd.offsets.Week(offset.n, offset.normalize, weekday=index[-1].weekday())
         stamp = index[-1]
         zone = None if stamp.tzinfo is None else str(stamp.tzinfo)
@@ -109,17 +116,17 @@ class Clock:
         return clock
 
     def kept(self) -> dict[str, Any]:
-        """All but the offset, for files; raises where the times need it."""
+        """The fields for files, without the offset; an error if the times need the offset."""
         about = asdict(self)
         if about.pop("offset") is not None:
             raise ValueError(
-                f"a file keeps frequencies by their names, and {self.offset!r} has none that says all: number the steps with "
+                f"a file stores the name of a frequency, and {self.offset!r} has no complete name: number the steps with "
                 "reset_index(drop=True) before fit, or pickle the model."
             )
         return about
 
     def index(self, first: int, end: int) -> Any:
-        """The times of steps first to end - 1, counted from the last one as 0."""
+        """The times of steps first to end - 1, where the last known step is 0."""
         import pandas as pd
 
         if self.kind == STEPS:
@@ -138,15 +145,27 @@ class Clock:
         whole = past.append(ahead[1:])[first + back : end + back]
         return pd.DatetimeIndex(whole, freq=offset, name=self.name)
 
+    def periods(self, steps: int) -> tuple[int, ...]:
+        """Steps in an hour, a day, a week and a year, where these are whole numbers; none where steps have no dates.
+
+        steps  number of steps up to the last one, from which the mean length of a step is taken
+        """
+        if self.kind == STEPS:
+            return ()
+        ends = [self.index(k, k + 1) for k in (1 - steps, 0)]
+        first, last = ((each.to_timestamp() if self.kind == PERIODS else each)[0] for each in ends)
+        counts = [cycle * 86400 * (steps - 1) / (last - first).total_seconds() for cycle in CYCLES]
+        return tuple(round(each) for each in counts if each > LEAST_STEPS and abs(each - round(each)) < NEARLY)
+
     def moved(self, steps: int) -> Clock:
-        """So many steps later."""
+        """The clock after this number of further steps."""
         if steps == 0:
             return self
         later = self.index(steps, steps + 1)[0]
         return replace(self, last=later.isoformat() if self.kind == DATES else str(later))
 
     def check(self, index: Any, first: int, what: str) -> None:
-        """Whether an index holds exactly the times from step `first` on."""
+        """Refuses an index that does not hold exactly the times from step `first` on."""
         import pandas as pd
 
         check_order(index, what)
@@ -166,7 +185,7 @@ class Clock:
 
 
 def check_order(index: Any, what: str) -> None:
-    """Times must rise, each once."""
+    """Refuses times that do not rise, or occur twice."""
     if index.hasnans:
         raise ValueError(f"the index of {what} has no time at row {int(np.flatnonzero(index.isna())[0])}.")
     twice = np.flatnonzero(index.duplicated())
@@ -176,7 +195,7 @@ def check_order(index: Any, what: str) -> None:
         try:
             row = int(np.flatnonzero(np.asarray(index[1:] < index[:-1]))[0]) + 1
         except TypeError:
-            return  # times that cannot be compared: the caller names them
+            return  # times that cannot be compared: the caller raises the error
         raise ValueError(
             f"the index of {what} is not sorted: {index[row]} at row {row} comes after {index[row - 1]}. Use sort_index()."
         )
@@ -190,15 +209,21 @@ _REMEDY = (
 
 
 def inferred(index: Any) -> Any:
-    """The offset that pandas infers; None where it cannot."""
+    """The offset that pandas infers, or None."""
     import pandas as pd
 
     if len(index) < 3:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a later pandas will return
+        warnings.simplefilter("ignore")  # warnings about later versions of pandas
         found = pd.infer_freq(index)
     return None if found is None else pd.tseries.frequencies.to_offset(found)
+
+
+def usual(steps: npt.NDArray[Any]) -> int:
+    """The commonest step between whole numbers."""
+    found, counts = np.unique(steps, return_counts=True)
+    return int(found[np.argmax(counts)])
 
 
 def _says_all(offset: Any) -> bool:
@@ -218,7 +243,8 @@ def _irregular(index: Any, what: str) -> str:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if inferred(index[:middle]) is None else (middle, high)
-    return _uneven(index, low - 1, what)
+    first = low == 2 and inferred(index[1:4]) is not None  # the steps after the first one are even
+    return _uneven(index, 0 if first else low - 1, what)
 
 
 def _uneven(index: Any, row: int, what: str) -> str:

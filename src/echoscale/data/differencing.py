@@ -8,8 +8,8 @@
 
     l = m ceil(h/m) - h,   k = ceil(h / m),   m steps in a season
 
-A readout learns the difference between the target and the start. A readout that is shrunk to nothing therefore predicts the
-mean, the last value, or the value of the last season.
+A readout learns the difference between the target and the start. With a large penalty it therefore predicts the mean, the last
+value, or the value of the last season.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ WITHOUT_SEASON = (NONE, LAST)
 
 
 def reach(difference: str, period: int | None) -> int:
-    """How many steps back d(t) looks."""
+    """The number of steps that d(t) looks back."""
     m = period or 0
     return {NONE: 0, LAST: 1, SEASON: m, BOTH: m + 1}[difference]
 
 
-def start(difference: str, period: int | None, values: Array, at: int | Indices, ahead: int) -> Array:
+def start(difference: str, period: int | None, values: Array, at: int | Indices, ahead: int | Indices) -> Array:
     """The start of the prediction of z(t + ahead), (..., F), with t = `at` and z = `values` (T, F), along the first axis."""
     if difference == NONE:
         return np.zeros_like(values[at])
     if difference == LAST:
         return np.asarray(values[at])
     assert period is not None
-    lag = season_lag(ahead, period)
+    lag = season_lag(np.asarray(ahead), period)
     before = values[at - lag]
     if difference == SEASON:
         return np.asarray(before)
-    return np.asarray(before + (ahead + lag) // period * (values[at] - values[at - period]))
+    seasons = np.asarray((ahead + lag) // period)
+    return np.asarray(before + seasons.reshape(seasons.shape + (1,) * (values.ndim - 1)) * (values[at] - values[at - period]))
 
 
 def change(difference: str, period: int | None, values: Array, at: int | Indices) -> Array:
@@ -65,12 +66,12 @@ def changes(difference: str, period: int | None, values: Array) -> Array:
 
 
 class LastValue(NamedTuple):
-    """v(t) = shift + gain z(t): the last known value of a target, from an input in units of its own.
+    """The last known value of a target, v(t) = shift + gain z(t), from an input in units of its own.
 
     Attributes
     ----------
     shift, gain : (O,)
-        They turn inputs in their units into units of the targets.
+        Conversion from units of the inputs to units of the targets.
     """
 
     shift: Floats
@@ -86,7 +87,7 @@ class LastValue(NamedTuple):
         return np.asarray(targets - self.shift - self.gain * inputs)
 
     def added_back(self, coef: Array, intercept: Array, first: int) -> tuple[Array, Array]:
-        """The readout of y(t) from the readout of y(t) - v(t); v(t) stands in its columns from `first` on."""
+        """The readout of y(t) from the readout of y(t) - v(t); v(t) is in its columns from `first` on."""
         places = np.arange(len(self.gain))
         coef = np.array(coef)
         coef[places, first + places] += self.gain

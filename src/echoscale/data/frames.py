@@ -3,6 +3,8 @@
     (T,) array, list, Series, DataArray       one series
     (T, B) array, DataFrame, DataArray        B series, a column each
     dict or list of series                    a panel: as many series, of any lengths
+    DataFrame with columns of names, times and values, or Series with an index of names and times:
+                                              a panel in long form
 
 Columns are separate series. What acts on another series is passed as X.
 """
@@ -10,7 +12,7 @@ Columns are separate series. What acts on another series is passed as X.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +23,12 @@ from echoscale.data.clock import Clock
 from echoscale.data.series import as_numbers, axes, refuse_twice
 
 ONE, COLUMNS, DICT, LIST = "one", "columns", "dict", "list"
+LONG, LEVELS = "long", "levels"
 ARRAY, PANDAS, XARRAY = "array", "pandas", "xarray"
+# Squares of larger numbers may be infinite in a sum.
+LARGEST = 1e100
+# Columns of names and times that long frames have in statsforecast and others.
+NAMES, TIMES = "unique_id", "ds"
 # What pandas.api.types.infer_dtype calls columns of dates, and of names.
 DATES, TEXTS = ("datetime64", "datetime", "date", "period"), ("string", "categorical")
 
@@ -32,23 +39,24 @@ class Form:
 
     Attributes
     ----------
-    shape : "one", "columns", "dict" or "list"
-        One series, columns of a table, or a panel of either kind.
+    shape : "one", "columns", "dict", "list", "long" or "levels"
+        One series, columns of a table, or a panel: a dict, a list, columns of names, times and values, or an index of names
+        and times.
     library : "array", "pandas" or "xarray"
         What it was made of.
     names : tuple of str
         Of the series, for errors and pictures.
     labels : tuple
         The same as the user wrote them: any keys; None for a series without a name.
-    dims : tuple of str
-        Of a DataArray.
+    dims : tuple
+        Dimensions of a DataArray; of a long form, what the names, the times and the values are called.
     """
 
     shape: str
     library: str
     names: tuple[str, ...]
     labels: tuple[Any, ...]
-    dims: tuple[str, ...] = ()
+    dims: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,13 @@ class Given:
     form: Form
     columns: tuple[str, ...] = ()
 
+    def in_order(self, names: Sequence[str]) -> Given:
+        """The same series in another order."""
+        order = [self.form.names.index(each) for each in names]
+        values, indices = ([some[b] for b in order] for some in (self.values, self.indices))
+        form = replace(self.form, names=tuple(names), labels=tuple(self.form.labels[b] for b in order))
+        return replace(self, values=values, indices=indices, form=form)
+
 
 def library_of(value: object) -> str:
     """What an object is made of: its own library is asked for nothing else."""
@@ -90,6 +105,13 @@ def series_of(y: Any, name: str = "y") -> Given:
         if not len(y):
             raise ValueError(f"{name} is empty: give at least one series.")
         return _panel(list(range(len(y))), list(y), LIST, name)
+    long = _long_form(y, name)
+    if long is not None:
+        shape, dims = long
+        parts = _parts(y, shape, dims, name)
+        series = [part[dims[2]] if shape == LONG else part for part in parts.values()]
+        panel = _panel(list(parts), series, shape, name)
+        return replace(panel, form=replace(panel.form, dims=dims))
     values = _numbers(y, name)
     index, dims = _index_of(y), _dims_of(y)
     if values.ndim == 1:
@@ -113,7 +135,9 @@ def tables_of(X: Any, form: Form, name: str = "X") -> Given:
     """X as one table for every series: the same for all, or a dict or list of tables as y is one."""
     count = len(form.names)
     several: list[Any] | None = None
-    if form.shape == DICT and isinstance(X, Mapping) and library_of(X) == ARRAY:
+    if form.shape in (LONG, LEVELS):
+        X = _parts(X, form.shape, form.dims, name)
+    if form.shape in (DICT, LONG, LEVELS) and isinstance(X, Mapping) and library_of(X) == ARRAY:
         if set(map(str, X)) != set(form.names):
             raise ValueError(f"{name} must have the series of y, {', '.join(form.names)}; got {', '.join(map(str, X))}.")
         by_name = {str(key): value for key, value in X.items()}
@@ -164,13 +188,16 @@ def returned(values: Sequence[Floats], clocks: Sequence[Clock], form: Form) -> A
     def one(b: int) -> Any:
         if form.library == ARRAY:
             return values[b]
-        return _series(values[b], clocks[b], form.labels[b] if form.shape == ONE else form.names[b], form)
+        named = form.labels[b] if form.shape == ONE else form.dims[2] if form.shape in (LONG, LEVELS) else form.names[b]
+        return _series(values[b], clocks[b], named, form)
 
     if form.shape == ONE:
         return one(0)
     if form.shape in (DICT, LIST):
         each = [one(b) for b in range(len(values))]
         return dict(zip(form.labels, each, strict=True)) if form.shape == DICT else each
+    if form.shape in (LONG, LEVELS):
+        return joined([one(b) for b in range(len(values))], form)
     table = np.stack(values, axis=1)
     if form.library == ARRAY:
         return table
@@ -183,6 +210,14 @@ def returned(values: Sequence[Floats], clocks: Sequence[Clock], form: Form) -> A
     import pandas as pd
 
     return pd.DataFrame(table, index=index, columns=list(form.labels))
+
+
+def joined(each: Sequence[Any], form: Form) -> Any:
+    """Pandas objects of all series, one below the other, in the long form of y."""
+    import pandas as pd
+
+    found = pd.concat(each, keys=list(form.labels), names=list(form.dims[:2]))
+    return found.reset_index() if form.shape == LONG else found
 
 
 def _series(values: Floats, clock: Clock, name: object, form: Form) -> Any:
@@ -200,6 +235,64 @@ def _series(values: Floats, clock: Clock, name: object, form: Form) -> Any:
 def _stamps(index: Any) -> Any:
     """What a coordinate of xarray holds: time stamps without their frequency."""
     return index.to_timestamp() if hasattr(index, "to_timestamp") else index
+
+
+def _long_form(y: Any, name: str) -> tuple[str, tuple[Any, ...]] | None:
+    """Which long form y has, and what its names, times and values are called; None where it has none."""
+    from pandas.api.types import infer_dtype
+
+    if library_of(y) != PANDAS or not hasattr(y, "index"):
+        return None
+    if y.index.nlevels == 2:
+        if infer_dtype(y.index.levels[0]) in DATES:
+            raise ValueError(f"the rows of {name} are indexed by times, then names: use {name}.swaplevel().")
+        if y.ndim == 2:
+            first = y.columns[0] if y.shape[1] else "value"
+            raise ValueError(
+                f"{name} is a DataFrame with an index of two levels: give one of its columns, {name}[{first!r}]"
+                f"{'' if y.shape[1] < 2 else ', and inputs among the others as X'}."
+            )
+        return LEVELS, (*y.index.names, y.name)
+    if y.ndim == 1 or y.columns.nlevels > 1:
+        return None
+    if {NAMES, TIMES} <= set(y.columns):
+        names, times = NAMES, TIMES
+    else:
+        refuse_twice([str(label) for label in y.columns], name)
+        kinds = {label: infer_dtype(y[label]) for label in y.columns if y[label].dtype.kind not in "iufb"}
+        found = [[label for label, kind in kinds.items() if kind in some] for some in (TEXTS, DATES)]
+        if [len(each) for each in found] != [1, 1]:
+            return None
+        [[names], [times]] = found
+    others = [label for label in y.columns if label not in (names, times)]
+    if len(others) > 1:
+        raise ValueError(
+            f"{name} is in long form, a row for each {names!r} and {times!r}, and has {len(others)} columns of values. Inputs "
+            f"are passed as X, with the same two columns; y is one column beside them, {name}[{[names, times, others[-1]]!r}]."
+        )
+    return (LONG, (names, times, others[0])) if others else None
+
+
+def _parts(value: Any, shape: str, dims: tuple[Any, ...], what: str) -> dict[Any, Any]:
+    """The rows of every series of a table in long form, with their times as the index."""
+    import pandas as pd
+
+    names, times = dims[:2]
+    if shape == LEVELS:
+        if library_of(value) != PANDAS or value.index.nlevels != 2:
+            raise TypeError(f"{what} must have an index of names and times, as y.")
+        rest, keys, index = value, value.index.get_level_values(0), value.index.get_level_values(1)
+    else:
+        if library_of(value) != PANDAS or value.ndim != 2 or not {names, times} <= set(value.columns):
+            raise TypeError(f"{what} must be in long form, with the columns {names!r} and {times!r}, as y.")
+        rest, keys, index = value.drop(columns=[names, times]), pd.Index(value[names]), pd.Index(value[times])
+    if not len(keys):
+        raise ValueError(f"{what} is empty.")
+    for row in np.flatnonzero(keys.isna())[:1]:
+        raise ValueError(f"row {row} of {what} belongs to no series: its name is missing.")
+    codes, labels = pd.factorize(keys)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    return {label: rest.iloc[each].set_axis(index[each]) for label, each in zip(labels, rows, strict=True)}
 
 
 def _panel(labels: list[Any], each: list[Any], shape: str, name: str) -> Given:
@@ -309,6 +402,12 @@ def _check(values: Floats, what: str) -> None:
     bad = np.flatnonzero(np.isinf(values))
     if len(bad):
         raise ValueError(f"{what} must be finite, found an infinite value at row {bad[0]}; gaps are NaN.")
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(large):
+        raise ValueError(
+            f"{what} holds {values[large[0]]:.3g} at row {large[0]}: squares of such numbers are too large to be added up. "
+            "Give it in other units."
+        )
 
 
 def _index_of(value: Any) -> Any:

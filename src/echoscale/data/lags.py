@@ -2,7 +2,7 @@
 
 u(t - l_1), u(t - l_2), ...          `lagged`: row t of a matrix
 u(T), u(T - 1), ...                  `latest`: the steps before the next piece of a series
-l = m ceil(h / m) - h                `season_lag`: t + h lies whole seasons of m steps after t - l, the latest such step
+l = m ceil(h / m) - h                `season_lag`: the smallest l >= 0 with t + h whole seasons of m steps after t - l
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal.types import Array
+from echoscale._internal.types import AnyInt, Array
 
 
 def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = None, beside: Array | None = None) -> Array:
@@ -27,12 +27,12 @@ def lagged(values: Array, lags: Sequence[int], before: npt.ArrayLike | None = No
 
 
 def latest(values: Array, count: int, before: npt.ArrayLike | None = None) -> Array:
-    """(count, F): the last steps, newest first, to be given as `before` with the next piece."""
+    """(count, F): the last steps, newest first, to be passed as `before` with the next piece."""
     return _continued(values, count, before)[::-1][:count]
 
 
-def season_lag(ahead: int, period: int) -> int:
-    """The smallest l >= 0 for which t + ahead lies whole seasons after t - l."""
+def season_lag(ahead: AnyInt, period: int) -> AnyInt:
+    """The smallest l >= 0 with t + ahead a whole number of seasons after t - l."""
     return -ahead % period
 
 

@@ -1,9 +1,9 @@
-"""What the outputs z of a readout mean, and how far they are from the target.
+"""Losses: the meaning of the outputs z of a readout, and their distance from the target.
 
-    E = sum over rows of c E_b,    dE_b/dz = link(z_b) - y_b      for all three (c: one over the rows that count)
+    E = sum over rows of c E_b,    dE_b/dz = link(z_b) - y_b      for all three (c: one over the number of counted rows)
 
 "mse"      link(z) = z,           E_b = 1/2 sum over outputs of (z - y)^2      (paper, Eq. (MSE_online))
-"sigmoid"  link(z) = 1/(1+e^-z),  E_b = sum over outputs of log(1 + e^z) - y z: every output by itself a probability
+"sigmoid"  link(z) = 1/(1+e^-z),  E_b = sum over outputs of log(1 + e^z) - y z: every output is a separate probability
 "softmax"  link(z) = e^z / sum,   E_b = log(sum of e^z) - sum of y z: one class of several
 """
 
@@ -32,7 +32,7 @@ def slope_and_value(loss: str, z: Array, y: Array) -> tuple[Array, Array]:
 
 
 def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """link(z): what the outputs mean, themselves or probabilities."""
+    """link(z): the outputs themselves, or probabilities."""
     if loss == "mse":
         return z
     if loss == "sigmoid":
@@ -41,7 +41,7 @@ def link(loss: str, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def of_labels(loss: str, z: jax.Array, labels: jax.Array) -> jax.Array:
-    """E_b of every row with the one-hot target of its label."""
+    """E_b of every row, for the one-hot target of its label."""
     right = jnp.take_along_axis(z, labels[:, None], axis=1)[:, 0]
     if loss == "sigmoid":
         return jnp.sum(jax.nn.softplus(z), axis=1) - right
@@ -58,17 +58,17 @@ def constant(loss: str, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
 
 
 def probabilities(loss: str, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Probabilities that add up to 1 over the classes, the last axis of z.
+    """Returns probabilities of the classes, which add up to 1 over the last axis of z.
 
     softmax  e^z / sum
-    sigmoid  p / sum of p, with p = 1 / (1 + e^-z): the classes judge one by one, so their p need not add up; the order stays
+    sigmoid  p / sum of p, with p = 1 / (1 + e^-z): separate p need not add up to 1; the order of the classes is kept
 
     Parameters
     ----------
     loss : "sigmoid" or "softmax"
-        What z was trained with.
+        Loss function of the readout.
     z : (..., O)
-        Outputs.
+        Outputs of the readout.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Errors relative to the spread of the target, and how long a forecast stays below one."""
+"""Errors relative to the variance of the target, and the time for which a forecast stays valid."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from echoscale._internal import checks
 from echoscale.data.scaling import is_constant
 from echoscale.data.series import Numbers, Series, SeriesLike, as_numbers, as_series
 
-# A smaller gain, as a share of the error, is not worth a change.
+# Smallest gain, as a share of the error, that is worth a change.
 LEAST_GAIN = 0.02
 
 
 def clearly_less(rows: float = np.inf) -> float:
-    """The ratio of two errors below which the smaller one counts as clearly smaller: 1 - max(0.02, 1 / sqrt(rows)).
+    """The ratio of two errors below which the smaller error is clearly smaller: 1 - max(0.02, 1 / sqrt(rows)).
 
     By chance alone, an error on this number of rows varies by about 1 / sqrt(rows) of its size.
     """
@@ -24,16 +24,22 @@ def clearly_less(rows: float = np.inf) -> float:
 
 
 def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
-    """NMSE = mean((y_hat - y)^2) / Var(y): 0 is perfect, 1 is what the mean of y achieves.
+    """Returns the normalised mean squared error.
 
-    Several outputs are normalised one by one and averaged.
+        NMSE = mean((y_hat - y)^2) / Var(y)
+
+    0 is a perfect prediction; 1 is the error of the mean of y. Several outputs are normalised separately and averaged.
 
     Parameters
     ----------
     y : (T,), (T, O), (B, T, O) or list of series
-        The truth; no output of it may be constant.
+        True values; no output may be constant.
     y_hat : as y
-        What was predicted.
+        Predictions.
+
+    See Also
+    --------
+    echoscale.nrmse : Square root of the NMSE.
 
     Examples
     --------
@@ -46,21 +52,25 @@ def nmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
     truth, guess = map(np.concatenate, both)
     if is_constant(truth).any():
         raise ValueError("y is constant: its variance is 0, so errors cannot be normalised by it.")
-    # In units of a power of two near the largest number, which changes no bit: squares then stay numbers.
+    # In units of a power of two near the largest number, which changes no bit and keeps squares finite.
     unit = np.ldexp(1.0, -np.frexp(np.abs(truth).max(axis=0))[1])
     truth, guess = truth * unit, guess * unit
     return float((((guess - truth) ** 2).mean(axis=0) / truth.var(axis=0)).mean())
 
 
 def nrmse(y: SeriesLike | Series, y_hat: SeriesLike | Series) -> float:
-    """NRMSE = sqrt(NMSE) = sqrt(mean((y_hat - y)^2) / Var(y)): the paper's error on NARMA10.
+    """Returns the normalised root mean squared error, the paper's error on NARMA10.
+
+        NRMSE = sqrt(NMSE) = sqrt(mean((y_hat - y)^2) / Var(y))
+
+    0 is a perfect prediction; 1 is the error of the mean of y.
 
     Parameters
     ----------
     y : (T,), (T, O), (B, T, O) or list of series
-        The truth; no output of it may be constant.
+        True values; no output may be constant.
     y_hat : as y
-        What was predicted.
+        Predictions.
 
     Examples
     --------
@@ -80,30 +90,32 @@ def valid_time(
     lyapunov: float | None = None,
     spread: float | SeriesLike | None = None,
 ) -> Any:
-    """t* = the first t at which d(t) > threshold, d(t)^2 = mean over outputs of (y_hat - y)^2 / spread^2, in units of time.
+    """Returns the time for which a forecast stays close to the truth.
 
-    Step t of a forecast is at time t dt: one that is wrong from its first value on has a valid time of 0, and one that never
-    is has that of its whole length, T dt. NaN and infinity count as wrong.
+        t* = first t with d(t) > threshold,    d(t)^2 = mean over outputs of (y_hat - y)^2 / spread^2
+
+    Step t of a forecast has the time t dt. A forecast that is wrong from its first value has a valid time of 0. A forecast that
+    is never wrong has the valid time T dt. NaN and infinity count as wrong.
 
     Parameters
     ----------
     y : (T,), (T, O), (B, T, O) or list of (T_b, O)
-        The truth after the origin, or after each of B origins.
+        True values after the origin, or after each of B origins.
     y_hat : as y
-        The forecasts.
-    threshold : float
-        Of d, in standard deviations.
-    dt : float
+        Forecasts.
+    threshold : float, default 0.4
+        Largest error d of a valid forecast, in standard deviations.
+    dt : float, default 1.0
         Time between two steps.
     lyapunov : float or None
-        The largest Lyapunov exponent, per unit of time: the result is then in Lyapunov times, lyapunov t*.
+        Largest Lyapunov exponent, per unit of time. If given, the result is in Lyapunov times, lyapunov t*.
     spread : float, (O,) or None
-        Standard deviations of the outputs. None: of all of y. A long series gives better ones.
+        Standard deviations of the outputs. None: measured on y; a longer series gives better values.
 
     Returns
     -------
     float or (B,) array
-        The valid time, of every origin.
+        Valid time of every origin.
 
     Examples
     --------
@@ -125,7 +137,7 @@ def valid_time(
     found = []
     for one, other in zip(truth.values, guesses, strict=True):
         with np.errstate(over="ignore", invalid="ignore"):
-            held = np.sqrt((((other - one) / deviation) ** 2).mean(axis=1)) <= limit  # what is not a number is not
+            held = np.sqrt((((other - one) / deviation) ** 2).mean(axis=1)) <= limit  # False for NaN
         found.append((len(one) if held.all() else int(np.argmin(held))) * step * rate)
     return found[0] if truth.kind == "one" else np.array(found)
 

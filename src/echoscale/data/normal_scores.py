@@ -2,8 +2,8 @@
 
     s = Phi^-1(rank(u))        rank: the share of training values below u; Phi: the normal distribution function
 
-A few huge values do not push all others together, as they do in (u - mean) / std. Beyond the training data s stays what it was
-there: about +-2.9.
+With (u - mean) / std, a few huge values would compress all others; normal scores avoid this. Outside the range of the training
+data, s keeps its value at the end of the range, about +-2.9.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 
 LEVELS = 511
-# What `changes` may be beside True and False.
+# A value of `changes`, beside True and False: the network receives the changes only.
 ONLY = "only"
 
 
 class NormalScores(NamedTuple):
-    """A monotone map of every input, linear between quantiles of the training data.
+    """Map of every input to normal scores, monotone and linear between quantiles of the training data.
 
     Attributes
     ----------
     values : (L, F)
         Quantiles.
     scores : (L, F)
-        What they become; equal quantiles share the mean of their scores, so a constant input becomes 0.
+        Scores of the quantiles; equal quantiles share the mean of their scores, so a constant input becomes 0.
     """
 
     values: Floats
@@ -39,7 +39,7 @@ class NormalScores(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> NormalScores:
-        """From the steps of all series."""
+        """Returns the map for the steps of all series."""
         rows = np.concatenate([np.asarray(each, np.float64) for each in values])
         levels = np.arange(1, LEVELS + 1) / (LEVELS + 1)
         quantiles, normal = np.quantile(rows, levels, axis=0), ndtri(levels)
@@ -50,17 +50,17 @@ class NormalScores(NamedTuple):
         return cls(quantiles, scores)
 
     def forward(self, x: npt.NDArray[Any]) -> Floats:
-        """s of an array whose last axis are the inputs."""
+        """Returns the scores of an array whose last axis is the inputs."""
         found = [np.interp(x[..., f], self.values[:, f], self.scores[:, f]) for f in range(self.values.shape[1])]
         return np.stack(found, axis=-1)
 
     def apply(self, series: Series) -> Series:
-        """The series as normal scores."""
+        """Returns the series as normal scores."""
         return series.mapped(self.forward)
 
 
 def heard_of(series: Series, changes: bool | str, backwards: bool = False) -> Series:
-    """(u(t), u(t) - u(t-1)) side by side, or one of them; the first change is 0."""
+    """(u(t), u(t) - u(t-1)) side by side, or one of both; the first change is 0."""
 
     def one(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         values = values[..., ::-1, :] if backwards else values

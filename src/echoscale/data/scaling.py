@@ -1,7 +1,7 @@
-"""Units of the data, and units of the network: z = (x - mean) / spread, column by column.
+"""Units of the data and units of the network: z = (x - mean) / spread, column by column.
 
-A network knows no units: its tanh bends at 1. Means and spreads come from the training data, are stored with a model, and
-are applied to whatever it is shown later.
+tanh saturates at about 1 in any units. Means and spreads come from the training data, are stored with a model, and scale all
+later data.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from echoscale._internal.types import Floats
 from echoscale.data.series import Series
 
 STANDARD = "standard"
-# Of a column's largest number: what varies by less than that is rounding, and counts as constant.
+# Share of a column's largest number: a smaller variation is rounding, and the column counts as constant.
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 def is_constant(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which columns of (T, F) do not vary by more than rounding, (F,); gaps (NaN) do not count."""
+    """Whether each column of (T, F) varies by no more than rounding, (F,); gaps (NaN) do not count."""
     low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
     return np.asarray(high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high)))
 
 
 class Scaling(NamedTuple):
-    """z = (x - mean) / spread, and back: x = mean + spread z.
+    """Standard scaling z = (x - mean) / spread, and back, x = mean + spread z.
 
     Attributes
     ----------
     mean : (F,)
-        Of every column.
+        Mean of every column.
     spread : (F,)
-        The standard deviation of every column; 1 for a column that is constant, which becomes 0 everywhere.
+        Standard deviation of every column; 1 for a constant column, which becomes 0.
     """
 
     mean: Floats
@@ -43,18 +43,18 @@ class Scaling(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> Scaling:
-        """Means and standard deviations over the steps of all series; gaps (NaN) do not count."""
+        """Returns the scaling with means and standard deviations over the steps of all series; gaps (NaN) do not count."""
         rows = np.concatenate([np.asarray(each, np.float64) for each in values])
         known = ~np.isnan(rows)
         if not known.any(axis=0).all():
             empty = int(np.flatnonzero(~known.any(axis=0))[0])
             raise ValueError(f"column {empty} holds no number at all: leave it out.")
-        # About a value of its own first: a large offset then costs no digits.
+        # Relative to one of its values: a large offset then costs no digits.
         first = rows[np.argmax(known, axis=0), np.arange(rows.shape[1])]
         apart = np.where(known, rows - first, 0.0)
         count = known.sum(axis=0)
         largest = np.abs(apart).max(axis=0)
-        size = np.where(largest > 0, largest, 1.0)  # so that squares of very large or small numbers stay numbers
+        size = np.where(largest > 0, largest, 1.0)  # keeps the squares of very large or small numbers in range
         offset = (apart / size).sum(axis=0) / count
         variance = (np.where(known, apart / size - offset, 0.0) ** 2).sum(axis=0) / count
         mean, spread = first + size * offset, size * np.sqrt(variance)
@@ -63,7 +63,7 @@ class Scaling(NamedTuple):
 
     @classmethod
     def none(cls, features: int) -> Scaling:
-        """z = x, for this number of columns."""
+        """Returns the scaling z = x for this number of columns."""
         return cls(np.zeros(features), np.ones(features))
 
     @property
@@ -72,20 +72,20 @@ class Scaling(NamedTuple):
         return not self.mean.any() and bool((self.spread == 1).all())
 
     def apply(self, series: Series) -> Series:
-        """The series in units of the network."""
+        """Returns the series in units of the network."""
         return series if self.is_none else series.mapped(self.forward)
 
     def forward(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(x - mean) / spread of an array whose last axis are the columns."""
+        """Returns (x - mean) / spread for an array whose last axis is the columns."""
         return np.asarray((x - self.mean) / self.spread)
 
     def back(self, z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """mean + spread z of an array whose last axis are the columns."""
+        """Returns mean + spread z for an array whose last axis is the columns."""
         return np.asarray(self.mean + self.spread * z)
 
 
 def scaling_of(scale: object, series: Series) -> Scaling:
-    """The scaling that a user asked for: "standard", from this training data, or None."""
+    """The scaling for the user's option: "standard", from this training data, or None."""
     if scale is None:
         return Scaling.none(series.features)
     checks.choice(scale, (STANDARD, None), "scale")

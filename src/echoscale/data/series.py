@@ -1,4 +1,4 @@
-"""What users pass as data, brought into one form: arrays, lists, data frames; one series, a batch, or unequal lengths."""
+"""Data that users pass, in one form: arrays, lists, data frames; one series, a batch, or series of unequal length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from echoscale._internal import checks
 
 Numbers = npt.NDArray[Any]
-# What users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
+# Types that users may pass as a series: (T, F), (B, T, F) or (T,) as array, nested list or data frame; or a list of (T_b, F).
 SeriesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 MOST_WASHOUT = 100
 Kind = Literal["one", "batch", "list"]
@@ -22,22 +22,22 @@ Kind = Literal["one", "batch", "list"]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Checked series of one dtype: whoever holds one need not look at its numbers again.
+    """Checked series of one dtype, which need no further checks.
 
-    Made by `as_series` and `as_targets`, and taken by every function that takes series.
+    `as_series` and `as_targets` make them, and every function for series accepts them.
 
     Attributes
     ----------
     values : (B, T, F) or list of (T_b, F)
-        The numbers; `values[b]` is series b.
+        Numbers; `values[b]` is series b.
     kind : "one", "batch" or "list"
-        The form in which the user gave them.
+        Form in which the user passed the data.
     name : str
-        What errors call them.
+        Name in error messages.
     columns : tuple of str
-        Names of the features, where data frames gave them.
+        Names of the features, from data frames.
     index : tuple
-        Row labels of every series, None for a series without; empty where no series has any.
+        Row labels of every series, None for a series without; empty if no series has any.
     """
 
     values: Sequence[Numbers] | Numbers
@@ -48,33 +48,33 @@ class Series:
 
     @cached_property
     def count(self) -> int:
-        """B, the number of series."""
+        """Number B of series."""
         return len(self.values)
 
     @cached_property
     def features(self) -> int:
-        """F."""
+        """Number F of features."""
         return int(self.values[0].shape[1])
 
     @cached_property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """T_b of every series, (B,)."""
+        """Number of steps T_b of every series, (B,)."""
         if isinstance(self.values, np.ndarray):
             return np.full(len(self.values), self.values.shape[1], np.int64)
         return np.array([len(each) for each in self.values], np.int64)
 
     @cached_property
     def known(self) -> list[npt.NDArray[np.bool_]]:
-        """Which steps of every series hold no gap (NaN), (T_b,)."""
+        """Whether each step of every series has no gap (NaN), (T_b,)."""
         return [np.asarray(~np.isnan(each).any(axis=1)) for each in self.values]
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The precision of all numbers."""
+        """Precision of all numbers."""
         return self.values[0].dtype
 
     def cast(self, dtype: npt.DTypeLike) -> Series:
-        """The same series in another precision; numbers that are too large for it are named."""
+        """Returns the same series in another precision; numbers that are too large for it raise an error."""
         wanted = np.dtype(dtype)
         if self.dtype == wanted:
             return self
@@ -85,13 +85,13 @@ class Series:
         return changed
 
     def mapped(self, change: Callable[[Numbers], Numbers]) -> Series:
-        """Other numbers for the same steps, without names of columns and rows; `change` takes (..., T, F)."""
+        """Returns series with `change` applied to (..., T, F), without names of columns and rows."""
         values = self.values
         changed = change(values) if isinstance(values, np.ndarray) else [change(each) for each in values]
         return Series(changed, self.kind, self.name)
 
     def called(self, b: int) -> str:
-        """What errors call series b."""
+        """Name of series b in error messages."""
         return self.name if self.kind == "one" else f"{self.name}[{b}]"
 
 
@@ -104,9 +104,9 @@ def as_series(
     gaps: bool = False,
     columns: Sequence[str] = (),
 ) -> Series:
-    """(T, F) is one series, (B, T, F) a batch, a list of (T_b, F) series of unequal length. One axis (T,) is (T, 1).
+    """Returns checked series in one form: (T, F) is one series, (B, T, F) a batch, and a list has series (T_b, F).
 
-    Everything must be finite and non-empty. This is the door: behind it, nobody checks again.
+    (T,) is read as (T, 1). Everything must be finite and non-empty. This is the door: behind it, nobody checks again.
     """
     if isinstance(u, Series):
         series = u if u.dtype == dtype else u.cast(dtype)
@@ -162,21 +162,21 @@ def as_targets(
 
 
 def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.ArrayLike | None = None) -> Series:
-    """(s(t), y(t-1)): the inputs of a network with output feedback, with known outputs in place of its own.
+    """Returns the inputs of a network with output feedback, with known outputs in place of its own: (s(t), y(t-1)).
 
     Parameters
     ----------
     u : (T, F), (T,), (B, T, F) or list of (T_b, F)
         Inputs s(t).
     y : (T,), (T, O), (B, T), (B, T, O) or list
-        Outputs of every step, in the units in which the network is to hear them.
+        Output of every step, in the units that the network receives.
     before : (O,) or (B, O), optional
-        The outputs before the first step; 0 unless given.
+        Outputs before the first step; 0 by default.
 
     Returns
     -------
     Series
-        (T, F + O) for every series: taken by `esn.run`, `es.statistics` and every function that takes inputs.
+        Columns (T, F + O) of every series, for `esn.run`, `es.statistics` and every function that takes inputs.
 
     Examples
     --------
@@ -200,12 +200,12 @@ def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.A
 
 
 def is_list_of_series(u: object) -> bool:
-    """A list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
+    """Whether u is a list or tuple whose entries have two axes each. (A list of numbers or of rows is one series.)"""
     return isinstance(u, list | tuple) and len(u) > 0 and all(axes(each) == 2 for each in u)
 
 
 def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
-    """Every series must be longer than the steps that are thrown away."""
+    """Refuses series that are not longer than the washout."""
     for b in np.flatnonzero(series.lengths <= washout)[:1]:
         which = name if series.kind == "one" else f"{name}[{b}]"
         raise ValueError(
@@ -215,14 +215,23 @@ def check_longer_than(series: Series, washout: int, name: str = "u") -> None:
 
 
 def washout_steps(washout: int | None, shortest: int | None = None) -> int:
-    """The steps at the start of every series that are run but not counted."""
+    """The number of steps at the start of every series that are run but not counted."""
     if washout is not None:
         return checks.integer(washout, "washout")
     return MOST_WASHOUT if shortest is None else min(MOST_WASHOUT, shortest // 10)
 
 
+def held(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
+    table = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(table)
+    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
+    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
+    return found[:, 0] if values.ndim == 1 else found
+
+
 def axes(value: object) -> int:
-    """The number of axes without copying the data; nested lists count their depth."""
+    """The number of axes, without copying the data; nested lists count their depth."""
     if hasattr(value, "ndim"):
         return int(value.ndim)
     return 1 + axes(value[0]) if isinstance(value, list | tuple) and len(value) else int(isinstance(value, list | tuple))
@@ -233,7 +242,7 @@ def _column(values: npt.ArrayLike) -> npt.ArrayLike:
 
 
 def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
-    """Targets or labels as the user wrote them, one array for every series; a label of a whole sequence has no axis."""
+    """Targets or labels in the user's form, one array for every series; a label of a whole sequence has no axis."""
     refuse_masked(y, name)
     check_rows(y, series, name)
     entries = [y] if series.kind == "one" else list(y)
@@ -245,7 +254,7 @@ def as_entries(y: Any, series: Series, name: str = "y") -> list[Numbers]:
 
 
 def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
-    """Refuse labels that are missing: None, NaN, NaT or pandas' NA."""
+    """Refuses labels that are missing: None, NaN, NaT or pandas' NA."""
     if any(each.dtype.kind == "c" for each in labels):
         raise TypeError(f"{name} is complex; labels are text, truth values or whole numbers.")
     missing = np.concatenate([_missing(each.ravel()) for each in labels])
@@ -257,7 +266,9 @@ def check_labels(labels: Sequence[Numbers], name: str = "y") -> None:
 
 
 def check_rows(y: Any, u: Any, name: str = "y") -> None:
-    """Refuse targets whose row labels (dates) are not the row labels of their input. Data without row labels go by position."""
+    """Refuses targets whose row labels (dates) differ from the row labels of their input. Data without row labels match by
+    position.
+    """
     one, inputs = (u.kind == "one", u.name) if isinstance(u, Series) else (True, "X")
     own = u.index if isinstance(u, Series) else _index(u, "one")
     if not own or y is None or np.isscalar(y):
@@ -266,7 +277,7 @@ def check_rows(y: Any, u: Any, name: str = "y") -> None:
     for b, (ours, other) in enumerate(zip(own, theirs, strict=False)):
         if ours is None or other is None or len(ours) != len(other) or ours.equals(other):
             continue
-        # An index that pandas made by itself counts rows. It says nothing about dates.
+        # The default index of pandas counts rows. It says nothing about dates.
         if any(_counts(this) and that.dtype.kind not in "iu" for this, that in ((ours, other), (other, ours))):
             continue
         t = int(np.argmax(np.asarray(ours != other)))
@@ -284,7 +295,7 @@ def index_of(value: Any) -> Any:
 
 
 def _counts(index: Any) -> bool:
-    """Whether an index is 0, 1, 2, ... as pandas makes it by itself."""
+    """Whether an index is 0, 1, 2, ..., the default of pandas."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
@@ -313,17 +324,17 @@ def _same_columns(found: tuple[str, ...], expected: tuple[str, ...], name: str) 
 
 
 def refuse_twice(names: Sequence[str], what: object) -> None:
-    """Raise where two columns have the same name."""
+    """Refuses two columns with the same name."""
     for name, count in Counter(names).items():
         if count > 1:
             raise ValueError(f"{what} has two columns named {name!r}: give every column its own name.")
 
 
 def as_written(value: object) -> Numbers:
-    """An array as the user wrote it."""
+    """An array of the user's values, without conversion."""
     raw = np.asarray(value)
     if raw.dtype.kind in "US" and isinstance(value, list | tuple):
-        # NumPy writes None and NaN beside text as text.
+        # NumPy would turn None and NaN beside text into text.
         objects = np.asarray(value, object)
         return objects if _missing(objects).any() else raw
     return raw
@@ -333,13 +344,13 @@ def _missing(values: Numbers) -> npt.NDArray[np.bool_]:
     """Which values are None, NaN, NaT or NA."""
     if values.dtype.kind != "O":
         return np.asarray(values != values)
-    import pandas as pd  # only now: objects are rare
+    import pandas as pd  # imported late, since objects are rare
 
     return np.asarray(pd.isna(values))
 
 
 def refuse_masked(value: object, name: str) -> None:
-    """What lies behind a mask is no data, and NumPy hands it on without a word. An array with nothing masked is fine."""
+    """Refuses masked values, which NumPy would pass on as numbers. An array with nothing masked is fine."""
     if isinstance(value, list | tuple):
         for each in value:
             refuse_masked(each, name)
@@ -348,9 +359,9 @@ def refuse_masked(value: object, name: str) -> None:
 
 
 def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
-    """Real numbers of the given dtype, from anything that holds real numbers; too large ones become infinite.
+    """Real numbers of the given dtype, from any object that holds real numbers; numbers that are too large become infinite.
 
-    Rows lie one after the other, whatever came in: sums over them then have the same bits.
+    Rows lie one after the other in memory for any input, so that sums over them have the same bits.
     """
     refuse_masked(value, name)
     if hasattr(value, "toarray"):
@@ -363,7 +374,7 @@ def as_numbers(value: object, name: str, dtype: npt.DTypeLike) -> Numbers:
         ) from error
     if np.iscomplexobj(raw):
         raise TypeError(f"{name} is complex; give real and imaginary part as two features.")
-    if raw.dtype.kind in "mMV":  # times and records, which NumPy would turn into numbers without a word
+    if raw.dtype.kind in "mMV":  # times and records, which NumPy would turn into numbers silently
         raise TypeError(f"{name} cannot be read as numbers: its dtype is {raw.dtype}.")
     try:
         with np.errstate(over="ignore"):
@@ -383,14 +394,14 @@ def _same_features(values: Sequence[Numbers], name: str) -> None:
 
 
 def _check(series: Series, features: int | None = None, gaps: bool = False) -> None:
-    """Raise where a series is empty, has another number of features, or holds what is not finite (with `gaps`: not NaN)."""
+    """Refuses series that are empty, have another number of features, or are not finite (with `gaps`, NaN is allowed)."""
 
     def sound_numbers(array: Numbers) -> npt.NDArray[np.bool_]:
         return np.asarray(~np.isinf(array) if gaps else np.isfinite(array))
 
     values = series.values
     sound = features in (None, series.features) and series.features > 0 and bool(series.lengths.all())
-    # All are looked at as a whole; only bad ones are searched one by one.
+    # All series are checked at once; only if one is bad, they are searched one by one.
     if sound and all(sound_numbers(each).all() for each in ([values] if isinstance(values, np.ndarray) else values)):
         return
     for b, array in enumerate(values):

@@ -1,6 +1,6 @@
-"""How targets are read: as labels or as numbers, per step or per sequence, and whether they are the future of an input.
+"""The kind of targets: labels or numbers, per step or per sequence, and whether they are the future of an input.
 
-Every function that takes `y` asks here, so that all of them give the same answer:
+Every function that takes `y` uses these rules:
 
     labels         text and truth values; whole numbers for whole sequences; whole numbers at every step if they have at most
                    10 different values, each more than once, in one column, and are not the future of an input
@@ -20,11 +20,11 @@ from echoscale.data.series import Series, as_entries, check_labels
 
 # Whole numbers with more different values are numbers, not labels, unless the user says otherwise.
 MOST_CLASSES = 10
-# Values that differ by less are the same: relative to their size, since float32 rounds to 6e-8, and to the standard deviation.
+# Smaller differences are rounding: relative to the values, since float32 rounds to 6e-8, and to the standard deviation.
 OF_SIZE, OF_SPREAD = 1e-7, 1e-6
-# The reason of `why_not_next_input` where no data can decide.
+# The reason that `why_not_next_input` gives if the data cannot decide.
 NOT_SHOWN = "nothing that it was fitted to shows that y[t] is X[t + 1]."
-# Places that are compared first, to pass over most leads without looking at all steps.
+# Number of places that are compared first, which excludes most leads without a look at all steps.
 FIRST_LOOK = 20
 
 
@@ -34,9 +34,9 @@ class Labels(NamedTuple):
     Attributes
     ----------
     labels : list of (T_b,) or ()
-        One for every step, or one for the whole sequence.
+        Label of every step, or of the whole sequence.
     classes : (C,)
-        The different labels, sorted.
+        Class labels, sorted.
     per_sequence : bool
         Whether there is one label for each sequence.
     """
@@ -51,7 +51,7 @@ class Labels(NamedTuple):
 
 
 def entries_of(y: Any, series: Series) -> tuple[list[Array], bool]:
-    """Targets of every series as the user wrote them, and whether there is one value for each sequence."""
+    """Targets of every series in the user's form, and whether there is one value for each sequence."""
     if y is None or np.isscalar(y):
         raise ValueError(f"y must hold one target or label per step, or one label per sequence, got {y!r}.")
     entries = [_without_objects(each) for each in as_entries(y, series)]
@@ -59,7 +59,7 @@ def entries_of(y: Any, series: Series) -> tuple[list[Array], bool]:
 
 
 def are_labels(entries: Sequence[Array], per_sequence: bool, series: Series, labels: bool | None = None) -> bool:
-    """Whether the targets are labels; `labels` is the word of the user, None if there is none."""
+    """Whether the targets are labels; `labels` is the choice of the user, or None."""
     if labels is not None and not isinstance(labels, bool):
         raise TypeError(f"labels must be True, False or None, got {labels!r}.")
     found = _look_like_labels(entries, per_sequence, series) if labels is None else labels
@@ -72,7 +72,7 @@ def are_labels(entries: Sequence[Array], per_sequence: bool, series: Series, lab
 
 
 def labels_of(entries: Sequence[Array], per_sequence: bool, series: Series, numbers: str) -> Labels:
-    """Checked labels; `numbers` says what to do with targets that are numbers."""
+    """Checked labels; `numbers` is the advice in the error if the targets are numbers."""
     check_labels(entries)
     rows = [each if per_sequence else _one_column(each) for each in entries]
     for b, (each, length) in enumerate(zip(rows, series.lengths.tolist(), strict=True)):
@@ -96,14 +96,14 @@ def labels_of(entries: Sequence[Array], per_sequence: bool, series: Series, numb
 
 
 class Ahead(NamedTuple):
-    """y(t) = u_column(t + steps)."""
+    """An output that is the future of an input: y(t) = u_column(t + steps)."""
 
     column: int
     steps: int
 
 
 def future_of(series: Series, targets: Sequence[Floats]) -> tuple[Ahead | None, ...]:
-    """Which input every output is the future of, wherever both are known; None for an output that is not."""
+    """For every output, the input whose future it is, where both are known; None for other outputs."""
     pairs = list(zip(series.values, targets, strict=True))
 
     def match(o: int) -> Ahead | None:
@@ -117,7 +117,7 @@ def future_of(series: Series, targets: Sequence[Floats]) -> tuple[Ahead | None, 
 
 
 def one_hot(labels: Array, classes: Array) -> Floats:
-    """Rows of 0 and 1, (..., C): 1 in the column of the label."""
+    """One-hot rows, (..., C): 1 in the column of the label."""
     return np.asarray(labels[..., None] == classes, np.float64)
 
 
@@ -127,7 +127,7 @@ def is_next_input(u: Array, y: Array) -> bool:
 
 
 def why_not_next_input(series: Series, targets: Series, ends: Array | None = None) -> str:
-    """Why targets are not the next inputs, in words; empty where y(t) = u(t + 1), as far as the data show."""
+    """The reason why targets are not the next inputs, in words; empty if y(t) = u(t + 1), as far as the data show."""
     if series.features != targets.features:
         return f"this one has {targets.features} outputs and {series.features} inputs."
     pairs = [*zip(series.values, targets.values, strict=True)]
@@ -145,19 +145,21 @@ def why_not_next_input(series: Series, targets: Series, ends: Array | None = Non
         alike = [abs(np.corrcoef(u[:, k], y[:, k])[0, 1]) > 1 - 1e-6 for k in range(u.shape[1])] if len(u) > 2 else [False]
     if all(alike):
         return (
-            "its targets are the next inputs in other units: a scaler stands before the model. Leave the scaler out; "
+            "its targets are the next inputs in other units: a scaler comes before the model. Leave the scaler out; "
             'scale="standard" does the same inside.'
         )
     return "y[t] is not X[t + 1] in the data of the fit (a model for more than one step ahead, or for another quantity)."
 
 
 def leads(x: Array, y: Array, steps: int) -> bool:
-    """Whether y(t) = x(t + steps), (T,) each, to rounding; steps without a target (NaN) say nothing, and no step is no."""
+    """Whether y(t) = x(t + steps), (T,) each, to rounding; steps without a target (NaN) do not count, and no counted step means
+    no.
+    """
     return _apart(x, y, steps) < np.inf
 
 
 def lead(x: Array, y: Array) -> int | None:
-    """h with y(t) = x(t + h) over at least half of the series, the one with the least rounding; None if there is none."""
+    """The h with y(t) = x(t + h) over at least half of the series, with the smallest rounding; None if there is none."""
     known, half = np.flatnonzero(~np.isnan(y)), len(x) // 2
     near = np.ones(half + 1, bool)
     for t in known[known + half < len(x)][:FIRST_LOOK]:
@@ -169,7 +171,7 @@ def lead(x: Array, y: Array) -> int | None:
 
 
 def _apart(x: Array, y: Array, steps: int) -> float:
-    """The largest difference of y(t) and x(t + steps); infinite where it is more than rounding, or where nothing is known."""
+    """The largest difference of y(t) and x(t + steps); infinite if it is more than rounding, or if nothing is known."""
     later, now = x[steps:], y[: len(x) - steps]
     known = ~np.isnan(now)
     later, now = later[known], now[known]
@@ -195,7 +197,7 @@ def _look_like_labels(entries: Sequence[Array], per_sequence: bool, series: Seri
     if len(values) > MOST_CLASSES or int(counts.min()) < 2:
         return False
     if any(len(each) != length for each, length in zip(columns, series.lengths, strict=True)):
-        return True  # `labels_of` names the one
+        return True  # `labels_of` raises the error
     # The future of a number is a number.
     return future_of(series, [np.asarray(each, np.float64)[:, None] for each in columns])[0] is None
 

@@ -3,7 +3,7 @@
     x, traces = traces.step(weights, hyper, x, traces, u_t, parameters)
 
 The step and its traces are pure functions of JAX, for your own learning rules. `bptt` is the reference for gradients. Names are
-loaded when they are first used: eigenvalues need no JAX. The list of names is `__init__.pyi`.
+loaded when they are first used, since eigenvalues need no JAX. The list of names is `__init__.pyi`.
 """
 
 from __future__ import annotations

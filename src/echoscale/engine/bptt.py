@@ -3,9 +3,10 @@
     E = mean over series and counted steps t of E(t),      z(t) = coef x(t) + intercept
     E(t) = 1/2 |z - y|^2  (mse)  |  - sum [y log p + (1 - y) log(1 - p)], p = sigmoid(z)  |  - sum y log softmax(z)
 
-is differentiated through the scan over `dynamics.step`, with respect to the readout and to any hyper-parameters. The
-series is cut into stretches of about sqrt(T) steps: only the states between them are kept, and backwards each is run once more.
-Memory thus grows with sqrt(T), for about one more forward pass. States start from zero, and the parameters stay fixed.
+E is differentiated through the scan over `dynamics.step`, with respect to the readout and to any hyper-parameters. The series
+is cut into stretches of about sqrt(T) steps. Only the states between stretches are kept, and the backward pass runs each
+stretch once more. Memory thus grows with sqrt(T), at the cost of about one more forward pass. States start from zero, and the
+parameters stay fixed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from echoscale.engine.hyper import Hyper, Parameter, checked, chosen, put, witho
 
 
 class Linear(Protocol):
-    """Anything with `coef` (outputs, N) and `intercept` (outputs,), such as a `Readout`."""
+    """Any object with `coef` (outputs, N) and `intercept` (outputs,), such as a `Readout`."""
 
     @property
     def coef(self) -> npt.ArrayLike:
@@ -46,16 +47,16 @@ __all__ = ["Gradient", "gradient"]
 
 
 class Gradient(NamedTuple):
-    """The gradient of E.
+    """Gradient of E.
 
     Attributes
     ----------
     coef : (outputs, N)
-        dE/dcoef.
+        Derivative dE/dcoef.
     intercept : (outputs,)
-        dE/dintercept.
+        Derivative dE/dintercept.
     parameters : dict of float
-        dE/dtheta of every hyper-parameter asked for, by name.
+        Derivative dE/dtheta for every hyper-parameter, by name.
     """
 
     coef: npt.NDArray[Any]
@@ -75,34 +76,36 @@ def gradient(
     hyper: Hyper | None = None,
     checkpoint: int | None = None,
 ) -> tuple[float, Gradient]:
-    """E = mean over series and counted steps of E(t), and its gradient, by back-propagation through time.
+    """Computes the error E and its gradient by back-propagation through time.
+
+        E = mean over series and counted steps t of E(t)
 
     Parameters
     ----------
     esn : ESN
-        The network; states start from zero.
+        Network; states start from zero.
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T,), (T, O), (B, T, O) or list of (T_b, O)
         Targets of every step.
-    readout : anything with `coef` (outputs, N) and `intercept` (outputs,)
-        The readout whose error it is.
-    loss : "mse", "sigmoid" or "softmax"
-        E(t); see `echoscale.data.losses`.
-    parameters : str or sequence of str
-        Names like "leak_rate" (of all reservoirs) or "coupling[0]".
+    readout : object with `coef` (outputs, N) and `intercept` (outputs,)
+        Readout of the states.
+    loss : "mse", "sigmoid" or "softmax", default "mse"
+        Error E(t) of one step; see `echoscale.data.losses`.
+    parameters : str or sequence of str, default ("leak_rate",)
+        Names of hyper-parameters, such as "leak_rate" (of all reservoirs) or "coupling[0]".
     washout : int, optional
-        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
-        is less.
+        Number of steps at the start of every series that are not counted; by default 100, or a tenth of the shortest series if
+        that is less.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own, without lanes.
+        Hyper-parameters in place of the network's own, without lanes.
     checkpoint : int, optional
-        Steps of a stretch; about sqrt(T) unless given. From T on nothing is run twice, and every state is kept.
+        Number of steps of a stretch; about sqrt(T) by default. With T or more, no step is run twice and all states are kept.
 
     Returns
     -------
     float, Gradient
-        E, and its derivatives.
+        Error E and its derivatives.
 
     Examples
     --------

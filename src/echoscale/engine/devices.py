@@ -1,6 +1,6 @@
-"""The machine: devices, cores, threads, precision and what the compiler is told. Nobody else knows of them.
+"""Devices, cores, threads, precision and compiler options. Only this module deals with the machine.
 
-JAX is imported inside the functions that need it: eigenvalues and BLAS threads do without.
+JAX is imported inside the functions that need it: eigenvalues and BLAS threads work without JAX.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 Job = TypeVar("Job")
 VARIABLE = "ECHOSCALE_CORES"
-# The name of JAX's event for a compiled program, and the number that is kept: 100 to 300 networks, below a gigabyte.
+# The name of JAX's event for a compiled program, and the number of programs kept: for 100 to 300 networks, below a gigabyte.
 COMPILED, MOST_PROGRAMS = "/jax/core/compile/backend_compile_duration", 300
 
-# What users may name: None for JAX's choice, "cpu", "gpu", or a device itself.
+# Devices that users may pass: None for JAX's choice, "cpu", "gpu", or a device itself.
 DeviceLike: TypeAlias = "str | jax.Device | None"
 
-# Vectors of 512 bits where the processor has them: faster, most of all for many lanes (XLA prefers 256).
+# Vectors of 512 bits if the processor has them: faster, mostly for many lanes (XLA prefers 256).
 COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
 
-# Passes of XLA that are left out where they do harm. Kernels of some microseconds take longer when the first shares them out
-# over threads: blocks of lanes share the cores better. The second removes the barrier between two steps, in JAX before 0.11
-# too early for it to keep them apart. The third makes one kernel of a loop over less than a kilobyte, and aborts the process
-# where a barrier stayed in it.
+# Passes of XLA that are left out where they do harm. The first distributes kernels over threads, which slows down kernels of a
+# few microseconds: blocks of lanes share the cores better. The second removes the barrier between two steps, which in JAX
+# before 0.11 happens too early to keep them apart. The third makes one kernel of a loop over less than a kilobyte, and aborts
+# the process if the loop still holds a barrier.
 SHARING_KERNELS = "cpu-parallel-task-assigner"
 AGAINST_BARRIERS = ("cse_barrier_expander", "small-while-loop-hoisting")
 
 
 def without(*passes: str) -> dict[str, Any]:
-    """Options of the compiler that leave these passes out."""
+    """Compiler options that leave out these passes."""
     return {**COMPILER_OPTIONS, "xla_disable_hlo_passes": ",".join(passes)}
 
 
@@ -48,12 +48,12 @@ SCAN_OPTIONS = without(SHARING_KERNELS, *AGAINST_BARRIERS)
 
 
 def device_of(device: DeviceLike) -> jax.Device | None:
-    """None (JAX's choice) or a `jax.Device`, from a name like "gpu" or a device.
+    """Returns the `jax.Device` of a name like "gpu", or None for JAX's choice.
 
     Parameters
     ----------
     device : None, "cpu", "gpu" or a jax.Device
-        As the user names it.
+        Device, by name or itself.
 
     Examples
     --------
@@ -77,12 +77,12 @@ def device_of(device: DeviceLike) -> jax.Device | None:
 
 
 def on_cpu(device: DeviceLike) -> bool:
-    """Whether a device, or JAX's choice, is the processor itself.
+    """Returns whether a device is the CPU.
 
     Parameters
     ----------
     device : None, "cpu", "gpu" or a jax.Device
-        As the user names it; None is JAX's choice.
+        Device, by name or itself. None: JAX's choice.
 
     Examples
     --------
@@ -97,9 +97,9 @@ def on_cpu(device: DeviceLike) -> bool:
 
 
 def cores() -> int:
-    """Number of processors that this process may use, or the number in the environment variable ECHOSCALE_CORES.
+    """Returns the number of cores to use: all that the process may use, or the environment variable ECHOSCALE_CORES.
 
-    Work is laid out for this number. In small or shared networks, the last bits of results depend on it. The variable gives
+    For small networks and those with shared runs, the last bits of results depend on this number. Set the variable to reproduce
     the bits of another machine.
 
     Examples
@@ -117,14 +117,14 @@ def cores() -> int:
 
 @contextmanager
 def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[None]:
-    """Context in which JAX computes in this precision, on this device. JAX's global settings stay as the user left them.
+    """Context manager in which JAX computes in this precision on this device; global settings of JAX stay unchanged.
 
     Parameters
     ----------
     dtype : "float32" or "float64"
         Precision.
     device : None, "cpu", "gpu" or a jax.Device
-        Device; None is JAX's choice.
+        Device. None: JAX's choice.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def precision_and_device(dtype: npt.DTypeLike, device: DeviceLike) -> Iterator[N
 
 
 def to_device(values: npt.ArrayLike, dtype: npt.DTypeLike) -> jax.Array:
-    """Numbers of the host on the device. `jnp.asarray` would compile a program for every new shape.
+    """Moves numbers from the host to the device, without the program that `jnp.asarray` compiles for every new shape.
 
     Outside of `precision_and_device("float64", ...)`, numbers of 64 bits become numbers of 32 bits.
 
@@ -170,10 +170,10 @@ def to_device(values: npt.ArrayLike, dtype: npt.DTypeLike) -> jax.Array:
 
 
 class Programs:
-    """Counts what JAX compiles, and has it forget all programs when there are many.
+    """Counts the programs that JAX compiles, and clears them when there are many.
 
-    JAX keeps every program it compiled: a process that meets networks of ever new shapes would grow without end. Programs that
-    are used again are compiled again. They are forgotten only while none of ours is in use.
+    JAX keeps every compiled program, so memory would grow without end in a process with ever new shapes. Programs that are used
+    again are compiled again. Programs are cleared only while none of ours is in use.
     """
 
     def __init__(self, most: int) -> None:
@@ -184,7 +184,7 @@ class Programs:
         self._listening = False
 
     def enter(self) -> None:
-        """From here on a program of ours may run."""
+        """Marks the start of a block in which our programs may run."""
         import jax
 
         with self._lock:
@@ -197,7 +197,7 @@ class Programs:
             self._users += 1
 
     def leave(self) -> None:
-        """It does no longer."""
+        """Marks the end of the block."""
         with self._lock:
             self._users -= 1
 
@@ -223,17 +223,18 @@ def in_threads(run: Callable[[Job], None], jobs: Sequence[Job], workers: int, st
                 for done in [pool.submit(run, job) for job in jobs]:
                     done.result()
             except BaseException:
-                stop.set()  # so that it does not wait for the others to run to their end
+                stop.set()  # so that the other jobs end early
                 pool.shutdown(cancel_futures=True)
                 raise
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS on one thread inside this context.
+    """Context manager in which BLAS uses one thread.
 
-    For small products, and wherever JAX computes at the same time on the same cores. `benchmarks/choices.py` times a fit with
-    it and without. The setting belongs to the whole process, so the first to come sets it and the last to leave puts it back.
+    One thread is faster for small products, and where JAX computes at the same time on the same cores. `benchmarks/choices.py`
+    times a fit with and without it. The setting belongs to the whole process: the first block that is entered sets it, and the
+    last block that is left restores it.
 
     Examples
     --------
@@ -241,6 +242,8 @@ def one_thread() -> Iterator[None]:
     >>> import echoscale as es
     >>> with es.engine.one_thread():
     ...     spectrum = np.linalg.eigvals(np.eye(3))
+    >>> spectrum.real
+    array([1., 1., 1.])
     """
     global _inside, _limit
     with _lock:
@@ -259,7 +262,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Found once: looking for the loaded libraries takes a millisecond."""
+    """The thread controller, kept: searching the loaded libraries takes a millisecond."""
     import numpy.linalg  # noqa: F401  (loads the libraries that are to be found)
     import scipy.linalg  # noqa: F401
 

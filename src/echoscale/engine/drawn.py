@@ -33,26 +33,26 @@ Sparse = scipy.sparse.csr_array
 
 
 class Drawn(NamedTuple):
-    """The fixed arrays of a network, without any factor of `Hyper`.
+    """Fixed arrays of a network, without any factor of `Hyper`.
 
     Attributes
     ----------
     recurrent : tuple of csr_array
-        W of each reservoir, (n_k, n_k), of unit spectral radius.
+        Recurrent matrix W of each reservoir, (n_k, n_k), with spectral radius 1.
     inputs : tuple of arrays
-        W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even where `input_scaling` is 0, so that it can be
-        learned away.
+        Input matrix W_in of each reservoir, (n_k, F), U[-1, 1] or the user's own; drawn even if `input_scaling` is 0, so that
+        learning can change the scaling.
     biases : tuple of arrays
-        b of each reservoir, (n_k,), U[-1, 1]; likewise.
+        Bias b of each reservoir, (n_k,), U[-1, 1] or the user's own; also drawn if `bias_scaling` is 0.
     couplings : tuple of csr_array
-        W_kl of each coupling, (n_target, n_source).
+        Matrix W_kl of each coupling, (n_target, n_source).
     feedback : tuple of arrays
-        W_fb of each reservoir, (n_k, O), U[-1, 1]; empty for a network without output feedback.
+        Feedback matrix W_fb of each reservoir, (n_k, O), U[-1, 1]; empty without output feedback.
     leak_places : tuple of arrays
-        q of each reservoir, (n_k,), in [0, 1]: neuron i has the leak rate alpha exp(-s q_i); empty where no reservoir spreads
-        them.
+        Places q of the neurons of each reservoir, (n_k,), in [0, 1]: neuron i has the leak rate alpha exp(-s q_i). Empty if no
+        reservoir spreads its leak rates.
     residuals : tuple of csr_array
-        O of each reservoir, (n_k, n_k); empty where all are the identity.
+        Residual matrix O of each reservoir, (n_k, n_k); empty if all are the identity.
     """
 
     recurrent: tuple[Sparse, ...]
@@ -65,27 +65,27 @@ class Drawn(NamedTuple):
 
 
 class Matrices(NamedTuple):
-    """One reservoir that equals the whole network: x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias), a = leak_rate.
+    """Matrices of one reservoir that equals the whole network, for use with other libraries.
 
-    With output feedback s is (s(t), y(t-1)), and W_in is (W_in, W_fb).
+        x(t+1) = (1 - a) O x + a tanh(W x + W_in s + bias),   a = leak_rate
 
-    All factors are applied. This is the bridge to other libraries. It describes coupling_delay=1; with 0 the blocks are the
-    same but act at once.
+    All factors are applied. With output feedback, s is (s(t), y(t-1)) and W_in is (W_in, W_fb). The equation holds for
+    coupling_delay=1. With 0 the blocks are the same, but they act within one step.
 
     Attributes
     ----------
     W : (N, N) scipy sparse array
-        A block for every reservoir and coupling.
+        Recurrent matrix, with a block for every reservoir and coupling.
     W_in : (N, F + O)
         Input weights; with output feedback, the weights of the O outputs follow.
     bias : (N,)
         Biases.
     leak_rate : (N,)
-        The leak rate of every neuron.
+        Leak rate of every neuron.
     residual : (N, N) scipy sparse array or None
-        O; None is the identity.
+        Residual matrix O; None is the identity.
     linear : (N,) bool or None
-        Which neurons have no tanh; None: all have one.
+        Whether each neuron is linear; None: all have tanh.
     """
 
     W: scipy.sparse.csr_array
@@ -97,7 +97,7 @@ class Matrices(NamedTuple):
 
 
 def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Drawn:
-    """All matrices of a network. Adding a level, a coupling or an input leaves the others as they were."""
+    """All matrices of a network. An additional level, coupling or input leaves the others unchanged."""
 
     def rng(kind: int, *place: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(kind, *place)))
@@ -127,7 +127,7 @@ def draw(network: Network, n_inputs: int, seed: int, n_outputs: int = 0) -> Draw
 
 
 def block_matrices(network: Network, drawn: Drawn, hyper: Hyper) -> Matrices:
-    """Every block in its place, times its factor."""
+    """Every block at its place, times its factor."""
     count = len(network.reservoirs)
     blocks: list[list[Any]] = [[None] * count for _ in range(count)]
     for k, matrix in enumerate(drawn.recurrent):
@@ -158,13 +158,13 @@ def _scaled(factors: tuple[Any, ...], parts: tuple[Floats, ...]) -> Floats:
 
 
 def leak_places(rng: np.random.Generator, reservoir: Reservoir) -> Floats:
-    """q of one reservoir, (n,): a named shape in a random order, places of one's own as they are."""
+    """Places q of one reservoir, (n,): a named shape in a random order, or the user's own places."""
     places = places_of(reservoir.leak_places, reservoir.units)
     return rng.permutation(places) if isinstance(reservoir.leak_places, str) else places
 
 
 def recurrent_matrix(rng: np.random.Generator, reservoir: Reservoir) -> Sparse:
-    """W of one reservoir, (n, n), divided by its spectral radius unless told otherwise."""
+    """W of one reservoir, (n, n), divided by its spectral radius unless `normalise` is False."""
     topology, name = reservoir.topology, name_of(reservoir.topology)
     normalised = not reservoir.normalise
     if isinstance(topology, Matrix):
@@ -191,13 +191,13 @@ def coupling_matrix(rng: np.random.Generator, coupling: Coupling, shape: tuple[i
 def unit_radius(matrix: Sparse, what: str) -> Sparse:
     """matrix / max |eigenvalue|."""
     radius = spectral_radius(matrix)
-    # Eigenvalues of 0 that are not simple come out of the solvers with the root of a rounding error, not with exactly 0.
+    # Solvers return multiple eigenvalues of 0 as roots of a rounding error, not as exactly 0.
     if radius <= 1e-6 * scipy.sparse.linalg.norm(matrix):
         raise ValueError(
             f"{what} has spectral radius 0 and cannot be normalised to 1. Give it a cycle of non-zero weights, or set "
             'normalise=False (for a coupling: normalisation="none").'
         )
-    # Ten digits: eigen-solvers differ from machine to machine in the last ones, the weights must not.
+    # Ten digits: the last digits of eigen-solvers differ between machines, and the weights must not differ.
     return scipy.sparse.csr_array(matrix / float(f"{radius:.10g}"))
 
 
@@ -221,7 +221,7 @@ def input_matrix(
 
 
 def _heard(rng: np.random.Generator, connections: int | float, shape: tuple[int, int], place: int) -> npt.NDArray[np.bool_]:
-    """Which neuron receives which input, (n, F): a number of inputs for each neuron, or a share of neurons for each input."""
+    """A mask (n, F) of the inputs that each neuron receives: a number of inputs per neuron, or a share of neurons per input."""
     units, inputs = shape
     if isinstance(connections, int):
         if connections > inputs:
@@ -251,5 +251,5 @@ def random_orthogonal(rng: np.random.Generator, size: int) -> npt.NDArray[np.flo
     """A uniformly distributed rotation or reflection, (n, n): Q of a normal matrix, its signs set by the diagonal of R."""
     with one_thread():
         Q, R = np.linalg.qr(rng.standard_normal((size, size)))
-    # Twelve digits: LAPACK differs from machine to machine in the last ones, the weights must not.
+    # Twelve digits: the last digits of LAPACK differ between machines, and the weights must not differ.
     return np.asarray(np.round(Q * np.sign(np.diagonal(R)), 12))

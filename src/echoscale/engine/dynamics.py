@@ -1,4 +1,4 @@
-"""The update of the states: one time step of all reservoirs, and the fixed arrays that it takes.
+"""The update of the states: one time step of all reservoirs, and the fixed arrays that the step needs.
 
     x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
     h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
@@ -47,30 +47,30 @@ State = tuple[Array, ...]
 )
 @dataclass(frozen=True)
 class Weights:
-    """The fixed arrays of a network on the device, made by `ESN.weights`; the graph itself is static.
+    """Fixed arrays of a network on the device, made by `ESN.weights`; the graph itself is static.
 
     Attributes
     ----------
     recurrent : tuple
-        W_k of every reservoir: `Neighbours`, or a dense array (n_k, n_k).
+        Recurrent matrix W_k of every reservoir: `Neighbours`, or a dense array (n_k, n_k).
     inputs : tuple of (n_k, F)
-        W_in_k.
+        Input matrices W_in_k.
     biases : tuple of (n_k, 1)
-        b_k.
+        Biases b_k.
     couplings : tuple
-        W_kl of every coupling: `Neighbours`, or a dense array (n_k, n_l).
+        Matrix W_kl of every coupling: `Neighbours`, or a dense array (n_k, n_l).
     feedback : tuple of (n_k, O)
-        W_fb_k; empty for a network without output feedback.
+        Feedback matrices W_fb_k; empty without output feedback.
     leak_places : tuple of (n_k, 1)
-        q_k; empty where no reservoir spreads its leak rates.
+        Places q_k of the neurons; empty if no reservoir spreads its leak rates.
     residuals : tuple
-        O_k: None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty where all are the identity.
+        Residual matrices O_k: None (the identity), `Shift`, `Neighbours` or dense (n_k, n_k); empty if all are the identity.
     links : tuple of (int, int)
         Source and target of every coupling.
     coupling_delay : int
-        1: couplings carry last states; 0: new states.
+        Delay of the couplings. 1: couplings carry last states; 0: new states.
     linear : tuple of bool
-        Whether each reservoir is linear; empty where none is.
+        Whether each reservoir is linear; empty if none is.
     """
 
     recurrent: tuple[Any, ...]
@@ -114,7 +114,7 @@ def _residual(kind: Residual, matrix: Any, dtype: np.dtype[Any], lanes: int) -> 
 
 
 def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
-    """One time step of all reservoirs: states (n_k, lanes) and input (F + O, lanes) to new states (n_k, lanes).
+    """Advances all reservoirs by one time step, inside programs of JAX.
 
     A reservoir may have fewer lanes than a reservoir that it drives: each lane then stands for a group of consecutive lanes.
 
@@ -127,7 +127,7 @@ def step(weights: Weights, hyper: Hyper, state: State, u: Array) -> State:
     state : tuple of (n_k, lanes)
         Last state of every reservoir.
     u : (F + O, lanes)
-        Input, and fed-back outputs where the network has output feedback.
+        Input; with output feedback, the fed-back outputs follow.
 
     Returns
     -------
@@ -185,10 +185,10 @@ def move(weights: Weights, hyper: Hyper, k: int, x: Array, fired: Array) -> Arra
 
 
 def _leaked(leak: Array, kept: Array, fired: Array, moved: bool) -> Array:
-    """(1 - leak) kept + leak fired, in the form and order that is computed soonest (benchmarks/levels.py).
+    """(1 - leak) kept + leak fired, in the form and order that is fastest (benchmarks/levels.py).
 
-    Numbers that differ from neuron to neuron, or from network to network, are read once. What was `moved` comes from another
-    row: it is used up before `fired` is known.
+    Values that differ between neurons or networks are read once. A state that was `moved` comes from another row, so it is used
+    before `fired` is known.
     """
     if jnp.ndim(leak) == 2 or (moved and kept.shape[1] == 1):
         return (kept - leak * kept) + leak * fired
@@ -214,7 +214,7 @@ def masked_step(weights: Weights, hyper: Hyper, state: State, u: Array, live: Ar
 
 
 def resolved(weights: Weights, hyper: Hyper) -> Hyper:
-    """The hyper-parameters with leak rates (n_k, lanes) and without a spread; as they are where they have none."""
+    """The hyper-parameters with leak rates (n_k, lanes) and without a spread; unchanged without a spread."""
     if not hyper.leak_spread:
         return hyper
     each = zip(hyper.leak_rate, hyper.leak_spread, weights.leak_places, strict=True)
@@ -225,16 +225,16 @@ _compiled = jax.jit(resolved)
 
 
 def once(weights: Weights, hyper: Hyper) -> Hyper:
-    """`resolved` for many chunks of steps, by a program of its own where networks have leak rates of their own.
+    """`resolved` for many chunks of steps; a separate program if networks have leak rates of their own.
 
-    Those of one network are resolved in no time, and again in every chunk.
+    The leak rates of a single network are resolved again in every chunk, since this costs next to nothing.
     """
     several = any(np.size(leaf) > 1 for leaf in (*hyper.leak_rate, *hyper.leak_spread))
     return _compiled(weights, hyper) if hyper.leak_spread and several else hyper
 
 
 def moved_leaf(weights: Weights, hyper: Hyper, parameter: Parameter) -> tuple[Parameter, Array]:
-    """The leaf of `resolved` hyper-parameters that a parameter moves, and its derivative by the parameter, of its shape."""
+    """The leaf of `resolved` hyper-parameters that a parameter changes, and its derivative with respect to the parameter."""
     if not hyper.leak_spread or parameter.name not in ("leak_rate", "leak_spread"):
         return parameter, jnp.ones_like(jnp.asarray(parameter.of(hyper)))
     k = parameter.place

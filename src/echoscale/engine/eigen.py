@@ -1,7 +1,7 @@
-"""Eigenvalues of square matrices, by the strongly connected parts of their graphs: dense where small, sparse where large.
+"""Eigenvalues of square matrices, computed for the strongly connected parts of their graphs: dense if small, sparse if large.
 
-The eigenvalues of a matrix are the eigenvalues of its strongly connected parts. That is faster, and right where
-solvers err: in long chains that lead nowhere they see large eigenvalues where there are none.
+The eigenvalues of a matrix are the eigenvalues of its strongly connected parts. Computing them part by part is faster, and it
+avoids wrong results: in long chains without a cycle, solvers return large eigenvalues that do not exist.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ Which = Literal["LM", "LR", "SR", "LI"]
 
 # For the spectral radius alone: below this size LAPACK is faster than ARPACK.
 DENSE_RADIUS_UP_TO = 100
-# Where ARPACK's first search fails: up to this size LAPACK is faster than a second one, which often fails too.
+# If ARPACK's first search fails: up to this size LAPACK is faster than a second search, which often fails too.
 DENSE_AFTER_ONE_SEARCH_UP_TO = 1500
 # For all eigenvalues: beyond this size only the outermost are computed.
 DENSE_SPECTRUM_UP_TO = 2000
 OUTERMOST = 24
-# Where these do not converge, all are computed after all, up to this size (a minute or so).
+# If the search for the outermost fails, all are computed, up to this size (about a minute).
 DENSE_AT_MOST = 5000
 
 
 def spectral_radius(matrix: Square) -> float:
-    """max |eigenvalue|: LAPACK when small, otherwise ARPACK, and LAPACK where that does not converge.
+    """max |eigenvalue|, by LAPACK for small matrices, otherwise by ARPACK, and by LAPACK if ARPACK does not converge.
 
-    Of large orthogonal matrices, and multiples of them, it is known without either.
+    For large multiples of orthogonal matrices it follows from a few products.
     """
     alone, parts = connected_parts(matrix)
     return max([float(np.abs(alone).max(initial=0.0)), *map(_radius, parts)])
 
 
 def eigenvalues(matrix: Square) -> tuple[Complex, bool]:
-    """Eigenvalues, the largest real part first, and whether they are all: (n,) and True.
+    """Eigenvalues, the largest real part first, and whether all were computed: (n,) and True.
 
-    Of a connected part with more than DENSE_SPECTRUM_UP_TO units only the outermost are found: those of largest and of
-    smallest real part, of largest imaginary part and of largest modulus.
+    For a connected part with more than DENSE_SPECTRUM_UP_TO units, only the outermost eigenvalues are computed: those with the
+    largest and the smallest real part, the largest imaginary part and the largest modulus.
     """
     alone, parts = connected_parts(matrix)
     with one_thread():
@@ -57,7 +57,7 @@ def eigenvalues(matrix: Square) -> tuple[Complex, bool]:
 def connected_parts(matrix: Square) -> tuple[Floats, list[Sparse]]:
     """The strongly connected parts of more than one unit, and the diagonal entries of the units in no cycle but their own."""
     csr: Sparse = Sparse(cast(Any, matrix), dtype=np.float64, copy=True)
-    csr.eliminate_zeros()  # which are no links
+    csr.eliminate_zeros()  # zeros are no links
     count, part = scipy.sparse.csgraph.connected_components(csr, connection="strong")
     if count == 1 and csr.shape[0] > 1:
         return np.empty(0), [csr]
@@ -85,11 +85,11 @@ def _radius(csr: Sparse) -> float:
 
 
 def _of_orthogonal(csr: Sparse) -> float | None:
-    """sqrt(c) where W^T W = c I, the modulus of all eigenvalues: of an orthogonal matrix times sqrt(c); None of others.
+    """sqrt(c) if W^T W = c I, the modulus of all eigenvalues of an orthogonal matrix times sqrt(c); otherwise None.
 
-    No iteration finds the largest of eigenvalues that are all as large. W^T W x = c x is tried on a few random x, (n, 8): that
-    takes a few products even where the matrix is full. With E = W^T W / c - I, |E x| is about |E| (Frobenius) for each of them,
-    so the root is off by about 1e-12 sqrt(n) / 2 at most, below the ten digits that are kept of a radius.
+    An iteration cannot find the largest eigenvalue if all are equally large. W^T W x = c x is tested on a few random x, (n, 8),
+    which takes a few products even for a full matrix. With E = W^T W / c - I, |E x| is about |E| (Frobenius) for each x, so the
+    root is off by at most about 1e-12 sqrt(n) / 2, less than the ten digits that are kept of a radius.
     """
     size = csr.shape[0]
     square = float(csr.data @ csr.data) / size
@@ -143,7 +143,7 @@ def _outermost(csr: Sparse) -> Complex:
     """The eigenvalues at the rim: of largest modulus, largest and smallest real part, largest imaginary part."""
     start = np.random.default_rng(0).standard_normal(csr.shape[0])  # fixed, and orthogonal to no eigenvector
     values = np.concatenate([_arnoldi(csr, OUTERMOST, 240, which, start) for which in get_args(Which)])
-    # Each comes out of several searches, with other last digits, and one of a conjugate pair at a search's edge.
+    # Several searches find the same eigenvalue with other last digits, or one of a conjugate pair at the edge of a search.
     values = np.concatenate([values, values.conj()])
     _, first = np.unique(np.round(values, 9), return_index=True)
     return np.asarray(values[first])

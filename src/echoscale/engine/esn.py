@@ -1,4 +1,4 @@
-"""A built network: `Weights` fixed, `Hyper` an argument; run, step, and states handed on in chunks."""
+"""A built network: fixed `Weights`, with `Hyper` as an argument; runs, steps, and states passed on in chunks."""
 
 from __future__ import annotations
 
@@ -32,36 +32,40 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class ESN:
-    """A network with drawn weights; `network.build(n_inputs, seed)` makes one.
+    """Network with drawn weights; `network.build(n_inputs, seed)` makes one.
 
         x_k(t+1) = (1 - leak_rate_k) O_k x_k(t) + leak_rate_k tanh(h_k(t))
         h_k(t)   = input_scaling_k W_in_k s(t) + feedback_scaling_k W_fb_k y(t-1) + bias_scaling_k b_k
                    + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
-    O_k is the identity unless a reservoir has a `residual`. A network with output feedback is run over series of F + O columns:
-    the inputs s(t), then the outputs y(t-1), known ones (`es.teacher_forced(u, y)`) or its own.
+    O_k is the identity unless a reservoir has a `residual`. A network with output feedback runs over series of F + O columns:
+    the inputs s(t), then the outputs y(t-1). These are known outputs (`es.teacher_forced(u, y)`) or the network's own.
 
-    States are arrays whose last axis holds all N neurons, reservoir after reservoir (`network.slices`).
-    `run` starts from the zero state unless a `state` is passed; an ESN itself remembers nothing between calls.
+    The last axis of a state array holds all N neurons, reservoir after reservoir (`network.slices`). `run` starts from the zero
+    state unless a `state` is given. An ESN itself keeps no state between calls.
 
     Parameters
     ----------
     network : Network
-        The description.
+        Description of the network.
     n_inputs : int
-        F, the features of the inputs.
+        Number F of inputs.
     seed : int
-        What the weights were drawn with.
+        Random seed of the weights.
     dtype : "float32" or "float64"
-        The precision of states.
+        Precision of the states.
     device : None, str or jax.Device
-        Where it runs; None is JAX's choice.
+        Device that runs the network. None: JAX's choice.
     drawn : Drawn
-        The matrices.
+        Matrices of the network.
     hyper : Hyper
-        The hyper-parameters.
-    n_outputs : int
-        O, the outputs that are fed back; 0 without output feedback.
+        Hyper-parameters of the network.
+    n_outputs : int, default 0
+        Number O of outputs that are fed back; 0 without output feedback.
+
+    See Also
+    --------
+    echoscale.ESNRegressor : A network with a readout, in the form of scikit-learn.
 
     Examples
     --------
@@ -85,17 +89,17 @@ class ESN:
 
     @cached_property
     def units(self) -> int:
-        """N, the neurons of all reservoirs together."""
+        """Number N of neurons of all reservoirs together."""
         return self.network.units
 
     @cached_property
     def columns(self) -> int:
-        """F + O, what a series that is run holds at every step: inputs, then the outputs that are fed back."""
+        """Number F + O of columns of a series to be run: inputs, then outputs that are fed back."""
         return self.n_inputs + self.n_outputs
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The neurons of every reservoir."""
+        """Number of neurons of every reservoir."""
         return tuple(each.units for each in self.network.reservoirs)
 
     @cached_property
@@ -116,23 +120,25 @@ class ESN:
         hyper: Hyper | None = None,
         return_state: bool = False,
     ) -> Any:
-        """All states; row t has seen u[t] (it is the paper's x(t+1)).
+        """Runs the network over u and returns all states.
+
+        Row t of the result depends on u[0] to u[t]; it is x(t+1) in the paper.
 
         Parameters
         ----------
         u : (T, F), (B, T, F) or list of (T_b, F)
             Inputs: one series, a batch, or series of unequal length.
         state : (N,), (B, N) or (H, B, N), optional
-            Where to start: one state for all, for each series, or for each lane and series. Zero unless given.
+            Initial state: one for all series, one for each series, or one for each lane and series. Zero by default.
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
-        return_state : bool
-            Whether to return the last states too: give them as `state` with the next piece of a long series.
+            Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H.
+        return_state : bool, default False
+            Whether the last states are returned too; passed as `state`, they continue a long series.
 
         Returns
         -------
         (T, N), (B, T, N) or list of (T_b, N)
-            The states; with `return_state` a pair of them and of the last ones, (N,) or (B, N).
+            States. With `return_state`, a pair of all states and last states, (N,) or (B, N).
 
         Examples
         --------
@@ -141,7 +147,9 @@ class ESN:
         >>> esn = es.single(20).build(n_inputs=2, seed=0)
         >>> u = np.ones((30, 2))
         >>> first, last = esn.run(u[:10], return_state=True)
-        >>> bool((esn.run(u[10:], state=last) == esn.run(u)[10:]).all())
+        >>> first.shape, last.shape
+        ((10, 20), (20,))
+        >>> np.array_equal(esn.run(u[10:], state=last), esn.run(u)[10:])
         True
         """
         from echoscale.engine import feed
@@ -165,27 +173,28 @@ class ESN:
         state: npt.ArrayLike | None = None,
         hyper: Hyper | None = None,
     ) -> Array:
-        """Run without keeping states: they are handed on chunk by chunk.
+        """Runs the network without keeping the states: a function receives them chunk by chunk.
 
         Parameters
         ----------
         u : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         consume : function of (lanes, start, states), optional
-            Gets the lanes (l,) of a chunk, lane = hyper lane * B + series; the time step of its first row; and its states
-            (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows past the end of a
-            shorter series repeat its last state. Called from several threads, for one lane always in order.
-        every : int
-            Only every n-th state is handed on.
+            Function that receives the lanes (l,) of a chunk, where lane = hyper lane * B + series; the time step of its first
+            row; and the states (rows, l, N), a NumPy array on the CPU and a JAX array elsewhere, valid during the call. Rows
+            past the end of a shorter series repeat its last state. Several threads call the function, but for one lane always
+            in order.
+        every : int, default 1
+            Interval in steps between the states that are passed on.
         state : (N,), (B, N) or (H, B, N), optional
-            Where to start; zero unless given.
+            Initial state; zero by default.
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own, with H lanes or none.
+            Hyper-parameters in place of the network's own, with H lanes or none.
 
         Returns
         -------
         (N,), (B, N), (H, N) or (H, B, N)
-            The last states. Without `consume` nothing else is computed.
+            Last states. Without `consume`, nothing else is computed.
 
         Examples
         --------
@@ -207,28 +216,29 @@ class ESN:
         return feed.check_finite(self, last, series).reshape(shape)
 
     def step(self, u: npt.ArrayLike, state: npt.ArrayLike | None = None) -> Array:
-        """One time step, for streams: the next state.
+        """Advances the network by one time step and returns the next state, for streams.
 
         Parameters
         ----------
         u : (F,) or (B, F)
-            The input of this step.
+            Input of this step.
         state : (N,) or (B, N), optional
-            The states before it; zero unless given.
+            State before the step; zero by default.
 
         Returns
         -------
         (N,) or (B, N)
-            The states after it.
+            State after the step.
 
         Examples
         --------
         >>> import echoscale as es
+        >>> import numpy as np
         >>> esn = es.single(20).build(n_inputs=1, seed=0)
         >>> state = None
         >>> for value in (0.1, 0.5, 0.3):
         ...     state = esn.step([value], state)
-        >>> bool((state == esn.run([0.1, 0.5, 0.3])[-1]).all())
+        >>> np.array_equal(state, esn.run([0.1, 0.5, 0.3])[-1])
         True
         """
         from echoscale.engine import feed, scan
@@ -256,23 +266,23 @@ class ESN:
         state: npt.ArrayLike | None = None,
         hyper: Hyper | None = None,
     ) -> Array:
-        """x(M), x(2M), ..., M = every: the states after every M steps, none of the others kept.
+        """Returns the states after every M steps, x(M), x(2M), ..., without keeping the others.
 
         Parameters
         ----------
         u : (T, F), (B, T, F) or list of (T, F)
             Inputs, all of one length.
         every : int
-            M, steps from one snapshot to the next.
+            Number M of steps from one snapshot to the next.
         state : (N,), (B, N) or (H, B, N), optional
-            Where to start; zero unless given.
+            Initial state; zero by default.
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own; with H lanes the result has one more axis in front.
+            Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H.
 
         Returns
         -------
         (T // every, N) or (B, T // every, N)
-            The snapshots.
+            Snapshots.
 
         Examples
         --------
@@ -298,16 +308,17 @@ class ESN:
         return kept
 
     def function(self) -> Callable[..., jax.Array]:
-        """A pure function (hyper, u, state=None) -> states for programs of your own in JAX: x(t+1) = step(hyper, x(t), u(t)).
+        """Returns the run as a pure function of JAX, (hyper, u, state=None) -> states, for your own programs.
 
-        It may be differentiated, mapped and compiled (`jax.grad`, `jax.vmap`, `jax.jit`) by any of the hyper-parameters, the
-        inputs and the state; nothing is checked inside. The drawn weights are constants of it. float64 needs
-        `jax.config.update("jax_enable_x64", True)`.
+        The function can be differentiated, mapped and compiled (`jax.grad`, `jax.vmap`, `jax.jit`) with respect to
+        hyper-parameters, inputs and state. The drawn weights are constants. The function does not check its arguments. float64
+        needs `jax.config.update("jax_enable_x64", True)`.
 
         Returns
         -------
         function of (hyper, u, state=None)
-            hyper is a `Hyper` of scalars, u (T, F) and state (N,), zero unless given; gives the states (T, N), as of `run`.
+            Function of a `Hyper` of scalars, inputs u (T, F) and a state (N,), zero by default. The result is the states (T,
+            N), as in `run`.
 
         Examples
         --------
@@ -333,12 +344,12 @@ class ESN:
         return states
 
     def matrices(self, hyper: Hyper | None = None) -> Matrices:
-        """The block matrix, input matrix, bias and leak vector with all factors applied; see `Matrices`.
+        """Returns the network as one reservoir: block matrix, input matrix, bias and leak rates, with all factors applied.
 
         Parameters
         ----------
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own, without lanes.
+            Hyper-parameters in place of the network's own, without lanes.
 
         Examples
         --------
@@ -349,14 +360,16 @@ class ESN:
         return block_matrices(self.network, self.drawn, without_lanes(checked(hyper, self.hyper)))
 
     def linearised(self, hyper: Hyper | None = None, state: npt.ArrayLike | None = None) -> LinearSystem:
-        """x(t+1) = M x(t) + B s(t), the network in its linear regime.
+        """Returns the network in its linear regime.
+
+            x(t+1) = M x(t) + B s(t)
 
         Parameters
         ----------
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own, without lanes.
+            Hyper-parameters in place of the network's own, without lanes.
         state : (N,), optional
-            Around which it is linear; the origin unless given.
+            State around which the network is linearised; the origin by default.
 
         Examples
         --------
@@ -371,16 +384,16 @@ class ESN:
         return linearise(m.W, m.W_in, m.bias, m.leak_rate, slices, delay, state, m.residual, m.linear)
 
     def spectrum(self, reservoir: int | None = None, *, dt: float = 1.0, hyper: Hyper | None = None) -> Spectrum:
-        """Eigenvalues, timescales and periods of the linear regime.
+        """Returns eigenvalues, timescales and periods of the linear regime.
 
         Parameters
         ----------
         reservoir : int, optional
-            One reservoir by itself; the whole network unless given.
-        dt : float
-            The time between two steps, in which timescales are given.
+            Number of one reservoir, taken alone; the whole network by default.
+        dt : float, default 1.0
+            Time between two steps.
         hyper : Hyper, optional
-            Other hyper-parameters than the network's own, without lanes.
+            Hyper-parameters in place of the network's own, without lanes.
 
         Examples
         --------
@@ -398,15 +411,16 @@ class ESN:
         return Spectrum.of(system.M, weights, dt)
 
     def timescales(self, dt: float = 1.0) -> Table:
-        """The measured timescales of every reservoir by itself and of the whole network, as a small table.
+        """Returns a table of the measured timescales of every reservoir and of the whole network.
 
-        Without feedback the whole has the timescales of its parts; with it, others. `network.timescales()` is the theory.
-        With a residual level decay times stand beside them: its modes turn.
+        Without couplings back to earlier reservoirs, the network has the timescales of its reservoirs; with them, it has
+        others. The table adds decay times if a reservoir has a `residual`, whose modes rotate. `network.timescales()` gives the
+        theory.
 
         Parameters
         ----------
-        dt : float
-            The time between two steps, in which timescales are given.
+        dt : float, default 1.0
+            Time between two steps.
         """
         from echoscale.timescales import spectrum
 
@@ -415,26 +429,26 @@ class ESN:
         return spectrum.table({**parts, **whole}, dt, turns=self.network.turns)
 
     def measure(self, u: SeriesLike, **settings: Any) -> Measured:
-        """What the network remembers, computes and forgets at inputs u, as a table and a figure; see `es.measures.measure`.
+        """Measures what the network remembers, computes and forgets for inputs u; see `es.measures.measure`.
 
         Parameters
         ----------
         u : (T, F)
             Inputs.
         **settings
-            As of `es.measures.measure`.
+            Parameters of `es.measures.measure`.
         """
         from echoscale.measures import measure
 
         return measure(self, u, **settings)
 
     def weights(self, lanes: int = 1) -> Weights:
-        """The weights on the device, stored in the way that suits this number of lanes (`dynamics.Weights`).
+        """Returns the weights on the device, in the form that is fastest for this number of lanes.
 
         Parameters
         ----------
-        lanes : int
-            How many networks run together.
+        lanes : int, default 1
+            Number of networks that run together.
         """
         from echoscale.engine import dynamics, matrices
 
@@ -445,7 +459,7 @@ class ESN:
         return self._stored[kind]
 
     def numbers(self) -> Hyper:
-        """The scalars of `hyper` on the device, each of shape (1,), ready for a lane."""
+        """Returns the scalars of `hyper` on the device, each of shape (1,), as one lane."""
         if self._numbers is None or self._numbers[0] is not self.hyper:
             without_lanes(self.hyper)
             with devices.precision_and_device(self.dtype, self.device):
@@ -456,13 +470,13 @@ class ESN:
         series = as_series(u, dtype=np.dtype(self.dtype))
         if self.n_outputs and series.features == self.n_inputs:
             raise ValueError(
-                f"{series.name} holds the {self.n_inputs} inputs alone, but this network hears its {self.n_outputs} outputs "
-                f"of the step before too: give es.teacher_forced({series.name}, y), with the known outputs y."
+                f"{series.name} holds the {self.n_inputs} inputs only, but this network also receives its {self.n_outputs} "
+                f"outputs of the step before: give es.teacher_forced({series.name}, y), with the known outputs y."
             )
         return as_series(series, self.columns, dtype=series.dtype)
 
     def _shape(self, series: Series, hyper: Hyper) -> tuple[int, ...]:
-        """The leading axes of a result: (H,) where there are lanes, (B,) where there are several series."""
+        """The leading axes of a result: (H,) with lanes, (B,) with several series."""
         lanes = hyper.lanes
         own = () if series.kind == "one" else (series.count,)
         return own if lanes is None else (lanes, *own)
@@ -492,7 +506,7 @@ def build(network: Network, n_inputs: int, seed: int | None, dtype: str, device:
     checks.choice(dtype, ("float32", "float64"), "dtype")
     inputs = checks.integer(n_inputs, "n_inputs", minimum=1)
     known = fresh_seed() if seed is None else checks.integer(seed, "seed")
-    devices.device_of(device)  # so that a wrong name is noticed now and not at the first run
+    devices.device_of(device)  # so that a wrong name raises an error now and not at the first run
     outputs = 0
     if network.feeds_back:
         if n_outputs is None:

@@ -1,7 +1,7 @@
 """Feed series to the network chunk by chunk, over the cores: the one loop for everything that runs along time.
 
 Every chunk of states goes to a consumer (collect, snapshots, statistics). No state is kept here, so memory does not grow with
-the length of a series. Of the consumers, `into_array` and `into_list` keep all states of a run, `into_outputs` all outputs.
+the length of a series. The consumers `into_array` and `into_list` keep all states of a run, and `into_outputs` all outputs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Carry = TypeVar("Carry")
 Rows = TypeVar("Rows")
 
 # consume(lanes, start, states): the states (rows, len(lanes), N) of these lanes after every `every` steps, from step `start`
-# on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Blocks of
-# lanes may arrive from several threads, one lane's chunks always in order.
+# on: a NumPy array on the CPU, a JAX array elsewhere. Rows past the end of a lane's series repeat its last state. Several
+# threads may pass blocks of lanes, but the chunks of one lane always come in order.
 Consumer = Callable[[Indices, int, Any], None]
 # consume(plan, start, states): the states (rows, runs_k, n_k) of every reservoir under this plan, from step `start` on.
 SharedConsumer = Callable[[int, int, tuple[npt.NDArray[Any], ...]], None]
@@ -68,7 +68,7 @@ def over_chunks(
     """Run from step 0 to `length` in chunks of `steps`; returns the last carry.
 
     advance  (carry, begin) -> (carry, rows): the chunk that begins at step `begin`, as a compiled program
-    hand_on  (begin, rows): what becomes of it
+    hand_on  (begin, rows): receives every chunk
     """
     pending: tuple[int, Rows] | None = None
     for begin in range(0, length, steps):
@@ -134,7 +134,7 @@ def feed(
 
 
 def feed_shared(esn: ESN, plans: Sequence[SharedRuns], given: Series, consume: SharedConsumer) -> Array:
-    """Run one series from the zero state under the numbers of all plans, one thread each; returns the last states (H, N)."""
+    """Runs one series from the zero state for all plans, one thread each; returns the last states (H, N)."""
     dtype = np.dtype(esn.dtype)
     series = given.cast(dtype)
     last = np.empty((sum(len(each.lanes) for each in plans), esn.units), dtype)
@@ -166,7 +166,7 @@ def feed_shared(esn: ESN, plans: Sequence[SharedRuns], given: Series, consume: S
 
 
 def check_finite(esn: ESN, last: Array, series: Series) -> Array:
-    """The last states of a run (lanes, N), or an error where one is not finite: a NaN stays until the end of a run."""
+    """The last states of a run (lanes, N); an error if one is not finite, since a NaN stays until the end of a run."""
     if np.isfinite(last).all():
         return last
     lane, neuron = np.argwhere(~np.isfinite(last))[0].tolist()
@@ -231,7 +231,7 @@ def into_outputs(
 
 
 def one_by_one(series: Series, take: Callable[[int, int, slice, Array], None]) -> Consumer:
-    """The consumer that hands on chunks lane by lane: take(hyper lane, b, steps of series b, states (rows, N))."""
+    """A consumer that splits chunks by lane: take(hyper lane, b, steps of series b, states (rows, N))."""
 
     def consume(lanes: Indices, start: int, states: Any) -> None:
         rows = np.asarray(states)

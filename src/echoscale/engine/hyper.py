@@ -1,6 +1,7 @@
-"""The hyper-parameters of a built network, one leaf per reservoir or coupling, and which of them are learned.
+"""The hyper-parameters of a built network, with one leaf per reservoir or coupling, and the choice of those to be learned.
 
-A leaf is a scalar, or has one value per lane. `"leak_rate"` names all leak rates, `"leak_rate[0]"` the first reservoir's.
+A leaf is a scalar, or has one value per lane. `"leak_rate"` names all leak rates, and `"leak_rate[0]"` the leak rate of the
+first reservoir.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.network import Network
 
-# Leaves that a network may lack, and what to do then.
+# Leaves that a network may lack, and the remedy.
 ABSENT = {
     "feedback_scaling": "the network has no output feedback: describe it with a feedback_scaling above 0 of at least one "
     "reservoir.",
@@ -27,31 +28,32 @@ ABSENT = {
 
 
 class Hyper(NamedTuple):
-    """leak_rate_k, spectral_radius_k, input_scaling_k, bias_scaling_k, ... for reservoir k; coupling_j.
+    """Hyper-parameters of a built network: one leaf per reservoir k, or per coupling.
 
-    Every leaf is an array of shape () or (lanes,): lanes are networks that share one set of weights and run together
-    in one scan. A `Hyper` is a plain tuple of tuples, so JAX differentiates and maps through it as it is.
+    Every leaf has shape () or (lanes,). Lanes are networks that share one set of weights and run together in one scan. A
+    `Hyper` is a plain tuple of tuples, so JAX can differentiate and map over it.
 
     Parameters
     ----------
     leak_rate : tuple of numbers or arrays (lanes,)
-        alpha_k in (0, 1], one entry per reservoir; of its fastest neuron where it spreads leak rates.
+        Leak rate alpha_k in (0, 1] of every reservoir; of its fastest neuron if its leak rates are spread.
     spectral_radius : tuple of numbers or arrays (lanes,)
-        rho_k >= 0, one entry per reservoir.
+        Spectral radius rho_k >= 0 of every reservoir.
     input_scaling : tuple of numbers or arrays (lanes,)
-        gamma_k >= 0, one entry per reservoir.
+        Input scaling gamma_k >= 0 of every reservoir.
     bias_scaling : tuple of numbers or arrays (lanes,)
-        >= 0, one entry per reservoir.
+        Bias scaling beta_k >= 0 of every reservoir.
     coupling : tuple of numbers or arrays (lanes,)
-        The strength of every coupling, in the order of `network.couplings`.
+        Strength of every coupling, in the order of `network.couplings`.
     feedback_scaling : tuple of numbers or arrays (lanes,)
-        phi_k >= 0 of the output feedback, one entry per reservoir; empty for a network in which no reservoir has any.
+        Scaling phi_k >= 0 of the output feedback of every reservoir; empty if no reservoir has output feedback.
     leak_spread : tuple of numbers or arrays (lanes,)
-        s_k >= 0 of the leak rates alpha_k exp(-s_k q_i), one entry per reservoir; empty likewise.
+        Spread s_k >= 0 of the leak rates alpha_k exp(-s_k q_i) of every reservoir; empty if no reservoir spreads its leak
+        rates.
 
     Examples
     --------
-    A network with two leak rates, run side by side:
+    Two networks that differ in their leak rate, run side by side:
 
     >>> import numpy as np, echoscale as es
     >>> esn = es.single(5).build(n_inputs=1)
@@ -72,12 +74,12 @@ class Hyper(NamedTuple):
 
     @classmethod
     def of(cls, network: Network) -> Hyper:
-        """The hyper-parameters that a network was described with.
+        """Returns the hyper-parameters of a description.
 
         Parameters
         ----------
         network : Network
-            The description.
+            Description of the network.
         """
 
         def column(name: str) -> tuple[Floats, ...]:
@@ -89,50 +91,50 @@ class Hyper(NamedTuple):
             column("input_scaling"),
             column("bias_scaling"),
             tuple(np.asarray(coupling.strength, np.float64) for coupling in network.couplings),
-            # Empty without any: compiled programs and files are then those of a network that knows no feedback.
+            # Empty if no reservoir has them, so that compiled programs and files are the same as for networks without feedback.
             column("feedback_scaling") if network.feeds_back else (),
             column("leak_spread") if network.spreads_leaks else (),
         )
 
     @property
     def lanes(self) -> int | None:
-        """The number of lanes, or None where every leaf is a scalar."""
+        """Number of lanes, or None if every leaf is a scalar."""
         counts = {np.size(leaf) for leaves in self for leaf in leaves if np.ndim(leaf)}
         if len(counts) > 1:
             raise ValueError(f"all leaves of a Hyper must have the same number of lanes, got {sorted(counts)}.")
         return counts.pop() if counts else None
 
     def map(self, function: Callable[[Any], Any]) -> Hyper:
-        """A copy with `function` of every leaf.
+        """Returns a copy in which `function` is applied to every leaf.
 
         Parameters
         ----------
         function : function of a leaf
-            Gets a number or an array (lanes,), gives the new leaf.
+            Function from a number or an array (lanes,) to the new leaf.
         """
         return Hyper(*(tuple(function(leaf) for leaf in leaves) for leaves in self))
 
     def lane(self, index: int) -> Hyper:
-        """The scalars of one lane.
+        """Returns the scalars of one lane.
 
         Parameters
         ----------
         index : int
-            Which lane, from 0.
+            Number of the lane, from 0.
         """
         return self.map(lambda leaf: np.asarray(leaf)[index] if np.ndim(leaf) else leaf)
 
     def on(self, lanes: npt.NDArray[np.int64], dtype: npt.DTypeLike) -> Hyper:
-        """Leaves ready for a scan over these lanes: one value each, or (1,) for all.
+        """Returns the leaves for a scan over these lanes: one value per lane, or shape (1,) for all.
 
-        NumPy arrays all: a compiled program takes them faster than JAX makes arrays of them one by one.
+        All leaves are NumPy arrays, which a compiled program takes faster than JAX makes arrays of them one by one.
 
         Parameters
         ----------
         lanes : (l,) of int
-            Which lanes, any number of times each.
+            Numbers of lanes, with repetitions.
         dtype : dtype
-            Of the scan.
+            Precision of the scan.
         """
 
         def ready(leaf: Any) -> npt.NDArray[Any]:
@@ -142,15 +144,16 @@ class Hyper(NamedTuple):
         return self.map(ready)
 
     def replace(self, **leaves: Any) -> Hyper:
-        """A copy with other values, checked.
+        """Returns a checked copy with other values.
 
-        `replace(leak_rate=[a1, a2])` gives one entry per reservoir (`coupling`: one per coupling), each a number or an array
-        with one value per lane; `replace(leak_rate=0.3)` sets all of them.
+        `replace(leak_rate=[a1, a2])` sets one entry per reservoir (`coupling`: per coupling), each a number or an array with
+        one value per lane. `replace(leak_rate=0.3)` sets all entries.
 
         Parameters
         ----------
         **leaves : a number for all, or a list with a number or an array (lanes,) for each
-            By name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling, leak_spread.
+            New values by name: leak_rate, spectral_radius, input_scaling, bias_scaling, coupling, feedback_scaling,
+            leak_spread.
         """
         unknown = sorted(set(leaves) - set(self._fields))
         if unknown:
@@ -179,14 +182,14 @@ def _leaf(name: str, value: Any) -> Floats:
     if leaf.ndim > 1 or leaf.size == 0:
         raise ValueError(f"an entry of {name} must be a number or one value per lane, got shape {leaf.shape}.")
     check = checks.leaf(name)
-    # The extremes stand for all the others; NaN is the extreme of whatever holds it.
+    # It is enough to check the extremes: NaN is the extreme of an array that holds it.
     check(float(leaf.min()), name)
     check(float(leaf.max()), name)
     return leaf
 
 
 class Parameter(NamedTuple):
-    """One leaf of `Hyper`: the hyper-parameter `name` of reservoir `place`, or of coupling `place` for "coupling".
+    """Name of one leaf of `Hyper`: the hyper-parameter `name` of reservoir (or coupling) number `place`.
 
     Parameters
     ----------
@@ -211,7 +214,7 @@ class Parameter(NamedTuple):
         return f"{self.name}[{self.place}]"
 
     def of(self, hyper: Hyper) -> Any:
-        """Value of this hyper-parameter.
+        """Returns the value of this hyper-parameter.
 
         Parameters
         ----------
@@ -222,7 +225,7 @@ class Parameter(NamedTuple):
 
 
 def chosen(parameters: str | Parameter | Sequence[str | Parameter], hyper: Hyper) -> tuple[Parameter, ...]:
-    """The leaves that these names mean, in the order given, none of them twice."""
+    """The leaves that these names select, in the given order, each once."""
     names = [parameters] if isinstance(parameters, str | Parameter) else list(parameters)
     found = dict.fromkeys(parameter for name in names for parameter in _matching(name, hyper))
     if not names:
@@ -266,7 +269,7 @@ def checked(hyper: Hyper | None, own: Hyper) -> Hyper:
 
 
 def without_lanes(hyper: Hyper) -> Hyper:
-    """The same, or an error where there are several networks in it."""
+    """The hyper-parameters of one network; several lanes raise an error."""
     if hyper.lanes is not None:
         raise ValueError(
             f"this is for one network, but the Hyper has {hyper.lanes} lanes; take one value of each leaf, hyper.lane(0)."
@@ -275,7 +278,7 @@ def without_lanes(hyper: Hyper) -> Hyper:
 
 
 def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
-    """The hyper-parameters with one value per lane for these names; "leak_rate[1]" overrules "leak_rate"."""
+    """The hyper-parameters with one value per lane for these names; "leak_rate[1]" overrides "leak_rate"."""
     changed: dict[str, list[Any]] = {}
     for name in sorted(lanes, key=lambda name: "[" in name):  # those shared by all first
         for parameter in chosen(name, hyper):
@@ -285,7 +288,9 @@ def with_lanes(hyper: Hyper, lanes: Mapping[str, Sequence[float]]) -> Hyper:
 
 
 def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hyper:
-    """Hyper-parameters with other values for some leaves. Nothing is checked, since this runs inside compiled programs.
+    """Returns hyper-parameters in which some leaves have new values.
+
+    Nothing is checked, since `put` runs inside compiled programs.
 
     Parameters
     ----------
@@ -311,7 +316,7 @@ def put(hyper: Hyper, learned: Sequence[Parameter], values: Sequence[Any]) -> Hy
 
 
 def into_network(network: Network, learned: Sequence[Parameter], values: Sequence[float]) -> Network:
-    """The description with the learned hyper-parameters in it."""
+    """The description with the learned hyper-parameters."""
     reservoirs, couplings = list(network.reservoirs), list(network.couplings)
     for (name, place), value in zip(learned, values, strict=True):
         if name == "coupling":

@@ -1,4 +1,4 @@
-"""How a run is laid out: every (hyper lane, series) pair is a lane; blocks of lanes that fit the cache, chunks of steps."""
+"""The layout of a run: every (hyper lane, series) pair is a lane; blocks of lanes fit the cache; time is cut into chunks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 CPU_STATE_BYTES, GPU_STATE_BYTES = 5 << 17, 24 << 20
 CPU_BLOCK_LANES, GPU_BLOCK_LANES = 256, 8192
 SHORTEST_CHUNK, LONGEST_CHUNK = 16, 2048
-# Where all steps of a chunk are made at once: bytes of its states, and neurons in all lanes: with more of them, a single step
+# If all steps of a chunk are computed at once: bytes of its states, and neurons in all lanes: with more of them, a single step
 # fills the GPU.
 PARALLEL_CHUNK_BYTES, MOST_PARALLEL = 1 << 28, 1 << 20
 CHEAP_STEP = 10_000  # neurons in all lanes together: a few microseconds
 
 
 class Layout(NamedTuple):
-    """How a run is cut: blocks of lanes (lane = hyper lane * B + series) and chunks of steps; every `every`-th is handed on.
+    """Blocks of lanes (lane = hyper lane * B + series) and chunks of steps; every `every`-th state is passed on.
 
     whole  no series ends within a chunk, so that nothing has to be masked
     """
@@ -46,19 +46,19 @@ def layout(
     every: int | None = 1,
     most_steps: int | None = None,
 ) -> Layout:
-    """Blocks of equal width, one or more per core; the longest series first, so that a block holds like lengths."""
+    """Blocks of equal width, at least one per core; the longest series first, so that a block holds similar lengths."""
     lengths = np.tile(series.lengths, hyper_lanes)
     order = np.argsort(-lengths, kind="stable")
     workers = cores() if on_cpu else 1
     limit = most_lanes(units, itemsize, on_cpu)
-    # Few lanes cost as much as one: split them over the cores only where each still gets a vector's worth. Many blocks come
-    # in multiples of the cores, so that none is idle at the end.
+    # Few lanes cost as much as one: they are split over the cores only if each core still fills a vector. Many blocks are
+    # made in multiples of the number of cores, so that no core is idle at the end.
     parts = -(-len(order) // limit)
     parts = -(-parts // workers) * workers if parts > 1 else max(min(workers, len(order) // 16), 1)
     width = lane_count(-(-len(order) // parts))
     blocks = [order[i : i + width] for i in range(0, len(order), width)]
     budget = (CPU_CHUNK_BYTES if on_cpu else GPU_CHUNK_BYTES) // (units * width * itemsize)
-    # Where a step is cheap, idle steps cost less than compiling for one more length; where it is dear, the other way round.
+    # If a step is cheap, idle steps cost less than compiling for one more length; if it is expensive, they cost more.
     dear = units * width >= CHEAP_STEP
     fit = round_up if dear else power_of_two
     longest = min(max(fit(int(lengths.max())), SHORTEST_CHUNK), most_steps or LONGEST_CHUNK)
@@ -76,19 +76,19 @@ def layout(
 
 
 def chunk_steps(length: int, row: int, budget: int, longest: int) -> int:
-    """Steps of a chunk where one step gives `row` bytes: as many as the budget holds, a power of two."""
+    """Number of steps of a chunk if one step gives `row` bytes: the largest power of two within the budget."""
     return min(max(power_of_two(budget // row + 1) // 2, SHORTEST_CHUNK), longest, power_of_two(length))
 
 
 def most_lanes(units: int, itemsize: int, on_cpu: bool) -> int:
-    """Lanes of a block, such that the states of one step fit the cache."""
+    """Largest number of lanes of a block whose states of one step fit the cache."""
     if on_cpu:
         return min(max(CPU_STATE_BYTES // (units * itemsize), 32), CPU_BLOCK_LANES)
     return min(max(GPU_STATE_BYTES // (units * itemsize), 1024), GPU_BLOCK_LANES)
 
 
 def lane_count(count: int) -> int:
-    """The next power of two up to 16, the next multiple of 16 beyond: whole vectors, and few compiled programs."""
+    """The next power of two up to 16, the next multiple of 16 beyond: this gives whole vectors and few compiled programs."""
     return power_of_two(count) if count <= 16 else -(-count // 16) * 16
 
 

@@ -1,4 +1,4 @@
-"""How a matrix is stored on the device, and its product with the states of all lanes.
+"""Storage of a matrix on the device, and its product with the states of all lanes.
 
 Shapes are (post, pre), applied to (pre, lanes). A sparse matrix is applied as unrolled gather-multiply-adds, which XLA fuses.
 """
@@ -16,7 +16,7 @@ from jax import Array
 
 from echoscale.engine.devices import to_device
 
-# Longer lists are not unrolled but looped over, since unrolling takes long to compile.
+# Longer lists use a loop, since unrolled code takes long to compile.
 MOST_UNROLLED = 32
 FEW_LANES = 16
 
@@ -24,16 +24,16 @@ FEW_LANES = 16
 SMALL = 4096
 
 
-# XLA keeps every gather inside of its operand, at both ends where an index may be negative: unsigned ones are sooner done
+# XLA clamps every index of a gather, at both ends if the index is signed: unsigned indices are faster
 # (benchmarks/choices.py).
 INDEX = np.uint32
 
 
 class Neighbours(NamedTuple):
-    """A sparse matrix as padded neighbour lists, entry j holding every row's j-th weight: columns (k, n), values (k, n, 1).
+    """A sparse matrix as padded neighbour lists; entry j holds the j-th weight of every row: columns (k, n), values (k, n, 1).
 
-    Beside a residual shift there is one list of columns more, of the neurons that it reads: out of the same array as the others
-    it costs the least (benchmarks/levels.py).
+    With a residual shift there is one more list of columns, for the neurons that the shift reads. It costs least as part of the
+    same array (benchmarks/levels.py).
     """
 
     columns: Array
@@ -41,15 +41,16 @@ class Neighbours(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """The matrix that moves every state on by one neuron: no numbers, no product."""
+    """The matrix that moves every state by one neuron, without numbers or a product."""
 
 
 def store_matrix(
     matrix: scipy.sparse.csr_array, dtype: np.dtype[Any], lanes: int, *, shift: bool = False
 ) -> Neighbours | Array:
-    """Neighbour lists for sparse matrices; dense where rows are full, or the product so small that it costs nothing.
+    """Neighbour lists for sparse matrices; dense if the rows are full, or if the product is so small that its cost does not
+    matter.
 
-    With `shift`, the columns of a residual shift are the last list.
+    With `shift`, the last list holds the columns of a residual shift.
     """
     counts = np.diff(matrix.indptr)
     most = int(counts.max(initial=0))
@@ -67,9 +68,9 @@ def store_matrix(
 
 
 def dense_is_faster(pre: int, most: int, lanes: int) -> bool:
-    """Whether a dense product beats lists of up to `most` of `pre` columns (two cores, benchmarks/storage.py).
+    """Whether a dense product is faster than lists of up to `most` of `pre` columns (two cores, benchmarks/storage.py).
 
-    One lane gathers slowly, many lanes as fast as they load; lists that are looped over do not fuse, which few lanes feel.
+    A gather is slow for one lane, and as fast as memory for many. Lists in a loop do not fuse, which slows down few lanes only.
     """
     if most <= MOST_UNROLLED:
         return pre <= (7 if lanes == 1 else 3) * most
@@ -98,7 +99,7 @@ def apply(matrix: Neighbours | Array, x: Array) -> Array:
 
 
 def _rows(x: Array, which: Array) -> Array:
-    """x[which], of places that exist: what makes negative ones count from the end would take as long to compile again."""
+    """x[which] without handling negative indices, which would double the compile time."""
     numbers = jax.lax.GatherDimensionNumbers(offset_dims=(which.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,))
     places = jax.lax.expand_dims(which, (which.ndim,))
     return jax.lax.gather(x, places, numbers, (1, x.shape[1]), mode=jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS)
@@ -110,7 +111,7 @@ def turn(residual: Neighbours | Array | Shift | None, x: Array, recurrent: Neigh
         return x
     if not isinstance(residual, Shift):
         return apply(residual, x)
-    if x.shape[1] == 1:  # moved as a whole, the last number before the first; for more lanes a gather is faster
+    if x.shape[1] == 1:  # one lane rolls as a whole; for more lanes a gather is faster
         return jax.lax.pad(x, x[-1, 0], ((1, -1, 0), (0, 0, 0)))
     lists = recurrent.columns if isinstance(recurrent, Neighbours) else _before(x.shape[0])[None]
     return _rows(x, jnp.asarray(lists[-1]))
@@ -122,7 +123,7 @@ def _before(size: int) -> npt.NDArray[np.uint32]:
 
 
 def project(inputs: Array, u: Array) -> Array:
-    """W_in s: (n, F) applied to (F, lanes), as multiply-adds where there are few features, so that they fuse."""
+    """W_in s: (n, F) applied to (F, lanes); multiply-adds if there are few inputs, since they fuse."""
     if inputs.shape[1] > MOST_UNROLLED:
         return jnp.matmul(inputs, u, precision="highest")
     total = inputs[:, 0:1] * u[0]

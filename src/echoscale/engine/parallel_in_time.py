@@ -27,11 +27,11 @@ from echoscale.network import Network
 
 
 def plan(network: Network, drawn: Drawn, dtype: npt.DTypeLike) -> tuple[Array, ...] | None:
-    """W of every level as complex numbers, one for every pair of neurons (of an odd number the last one is real).
+    """W of every level as complex numbers, one for every pair of neurons (for an odd number, the last one is real).
 
     None if a level is not linear and diagonal with one leak rate and without a residual matrix. Two neurons of a pair with
-    different leak rates have a 2 x 2 matrix that is no complex number. Levels that receive the states of later levels, or
-    outputs, must move together with them, step by step.
+    different leak rates have a 2 x 2 matrix that is no complex number. Levels that receive states of later levels, or outputs,
+    must be advanced together with them, step by step.
     """
     of_pairs = all(
         each.activation == "identity" and each.residual == "identity" and each.leak_spread == 0 and each.topology == "diagonal"
@@ -68,7 +68,7 @@ def scan(
     found: list[Array] = []  # (L, n_k, lanes)
     for k, start in enumerate(state):
         before = [jnp.concatenate([first[None], made[:-1]]) for first, made in zip(state, found, strict=False)]
-        # What the level receives from others does not depend on its own states: all steps at once.
+        # The input from other levels does not depend on the states of this level: all steps at once.
         drive = jax.vmap(partial(dynamics.drive, weights, numbers, k, own=None))
         received = jnp.broadcast_to(drive(before, found, u), (len(u), *start.shape))
         leak = numbers.leak_rate[k]
@@ -82,7 +82,7 @@ def scan(
 
 
 def _of_pairs(factor: Array, drive: Array, start: Array) -> Array:
-    """x(t+1) = A x(t) + d(t) of a diagonal level: factor (pairs, lanes), drive (L, n, lanes), start (n, lanes)."""
+    """All steps of x(t+1) = A x(t) + d(t) of a diagonal level: factor (pairs, lanes), drive (L, n, lanes), start (n, lanes)."""
     length, size, lanes = drive.shape
     odd = size % 2
     d, x = jnp.pad(drive, ((0, 0), (0, odd), (0, 0))), jnp.pad(start, ((0, odd), (0, 0)))

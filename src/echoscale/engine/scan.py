@@ -1,4 +1,4 @@
-"""The scan over the steps of a chunk: states of all lanes, kept after every step or after some."""
+"""The scan over the steps of a chunk: the states of all lanes after every step, or after every few steps."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _scan(
 
     `remaining` (lanes,) says how many steps of the chunk each lane's series still has; later rows repeat its last state.
     The chunk has a fixed length, so that series of any length share one compiled program. `apart` gives the states of every
-    reservoir by itself, (L / every, lanes_k, n_k), whatever number of lanes each has.
-    `whole` says that no series ends within the chunk, `pairs` takes two steps at a time: the same states, sooner.
+    reservoir separately, (L / every, lanes_k, n_k), for any number of lanes of each.
+    `whole` says that no series ends within the chunk, `pairs` takes two steps at a time: the same states, faster.
     """
 
     def body(carry: tuple[State, Array], u_t: Array) -> tuple[tuple[State, Array], None]:
@@ -41,9 +41,9 @@ def _scan(
         return (new, t + 1), None
 
     def two(carry: tuple[State, Array], u_two: Array) -> tuple[tuple[State, Array], None]:
-        """A loop copies its state at every turn, since gathers cannot write where they read: here at every other step.
+        """Two steps per turn of the loop: a loop copies its state at every turn, since gathers cannot write where they read.
 
-        Without the barrier, XLA would compute the first step anew for every neighbour of the second.
+        Without the barrier, XLA would compute the first step again for every neighbour of the second.
         """
         first, _ = body(carry, u_two[0])
         return body(jax.lax.optimization_barrier(first), u_two[1])  # type: ignore[no-untyped-call]
@@ -57,7 +57,7 @@ def _scan(
 
     def stretch(carry: tuple[State, Array], part: Array) -> tuple[tuple[State, Array], Any]:
         carry = several(carry, part)
-        # Turned here, while in the cache, not afterwards in memory.
+        # Transposed here, while the chunk is in the cache.
         return carry, tuple(each.T for each in carry[0]) if apart else jnp.concatenate(carry[0]).T
 
     hyper = dynamics.resolved(weights, hyper)  # once, not at every step

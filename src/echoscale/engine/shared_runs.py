@@ -1,8 +1,8 @@
-"""Runs that a grid of hyper-parameters shares: a reservoir does not hear those behind it.
+"""Runs that a grid of hyper-parameters shares: a reservoir does not depend on later reservoirs.
 
 In a hierarchy the first level depends on its own numbers alone. A 20 x 20 grid of leak rates therefore holds 20 different runs
-of the first level, not 400; two unconnected reservoirs have 20 each. A plan says which lanes share a run, reservoir by
-reservoir, and orders the lanes such that lanes that share stand side by side.
+of the first level, not 400; two parallel reservoirs have 20 each. A plan says which lanes share a run, reservoir by
+reservoir, and orders the lanes such that lanes with a shared run are neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from echoscale._internal.types import Indices
 from echoscale.engine.hyper import Hyper
 from echoscale.network import Network
 
-# Sharing pays when it leaves at most this share of the neurons to be run.
+# Sharing pays if it leaves at most this share of the neurons to run.
 WORTH_IT = 0.6
 
 
@@ -26,10 +26,10 @@ class SharedRuns(NamedTuple):
     """Lanes that share runs.
 
     lanes   (h,) the hyper lanes of this plan, ordered
-    run_of  per reservoir, (h,): which of its distinct runs each of these lanes has
+    run_of  per reservoir, (h,): the number of its distinct run for each of these lanes
     hyper   the numbers of the distinct runs: leaves of reservoir k (runs_k,), of a coupling (runs_target,), or (1,) for all
 
-    The runs of a coupling's source stand for consecutive, equally long groups of its target's; and the partners of a run in
+    The runs of a coupling's source stand for consecutive, equally long groups of runs of its target. The partners of a run in
     another reservoir are consecutive too.
     """
 
@@ -39,12 +39,12 @@ class SharedRuns(NamedTuple):
 
     @property
     def runs(self) -> tuple[int, ...]:
-        """How many distinct runs every reservoir has."""
+        """Number of distinct runs of every reservoir."""
         return tuple(int(each.max()) + 1 for each in self.run_of)
 
 
 def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None:
-    """Up to `parts` plans that cover all lanes, for as many threads; None where sharing does not pay, or groups are unequal."""
+    """Up to `parts` plans that cover all lanes, for as many threads; None if sharing does not pay, or if groups are unequal."""
     lanes = hyper.lanes or 1
     if lanes < 2:
         return None
@@ -61,7 +61,7 @@ def plans(network: Network, hyper: Hyper, parts: int) -> list[SharedRuns] | None
 
 
 def _identities(network: Network, hyper: Hyper, lanes: int) -> list[Indices]:
-    """Per reservoir a number for every lane, (H,): lanes with the same number have the same run of this reservoir."""
+    """A number for every reservoir and lane, (H,) each: lanes with the same number have the same run of this reservoir."""
     found = []
     for k in range(len(network.reservoirs)):
         heard = _ancestors(network, k)
@@ -73,12 +73,12 @@ def _identities(network: Network, hyper: Hyper, lanes: int) -> list[Indices]:
 
 
 def _of_reservoirs(hyper: Hyper) -> list[str]:
-    """The names of the leaves that every reservoir has."""
+    """The names of the leaves that belong to reservoirs."""
     return [name for name in hyper._fields if name != "coupling" and getattr(hyper, name)]
 
 
 def _ancestors(network: Network, k: int) -> set[int]:
-    """The reservoir itself and all whose states reach it."""
+    """The reservoir itself and all reservoirs whose states reach it."""
     heard, new = {k}, {k}
     while new:
         new = {each.source for each in network.couplings if each.target in new} - heard
@@ -87,7 +87,7 @@ def _ancestors(network: Network, k: int) -> set[int]:
 
 
 def _cut(first: Indices, parts: int) -> list[slice]:
-    """Consecutive lanes, cut between runs of the first reservoir where it has enough of them, anywhere where it has but one."""
+    """Consecutive lanes, cut between runs of the first reservoir if it has enough runs, and anywhere if it has one."""
     starts = np.flatnonzero(np.diff(first, prepend=first[0] - 1))
     if len(starts) == 1:
         starts = np.arange(len(first))
@@ -113,7 +113,7 @@ def _plan(network: Network, hyper: Hyper, lanes: Indices, identity: Sequence[Ind
 
 
 def _by_appearance(identity: Indices) -> Indices:
-    """The same partition of the lanes, numbered in the order in which its members come first."""
+    """The same partition of the lanes, numbered in order of first appearance."""
     _, first, inverse = np.unique(identity, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -1,4 +1,4 @@
-"""Eligibility traces: forward sensitivities of the states with respect to any numbers of the network.
+"""Eligibility traces: forward sensitivities of the states with respect to any hyper-parameters of the network.
 
     e_ki(t) = d x_k(t) / d theta_i,      e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t)
 
@@ -7,7 +7,7 @@ They are the tangents of `dynamics.drive` and `dynamics.move`, so they hold for 
 "Online Learning").
 
 "exact"      all terms: the trace of the paper's appendix
-"truncated"  without the way through a reservoir's own recurrent weights: the form of the paper's main text, an e-prop form
+"truncated"  without the path through a reservoir's own recurrent weights: the form of the paper's main text, an e-prop form
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ FORMS = ("exact", "truncated")
 
 
 class Traces(NamedTuple):
-    """e_ki = d x_k / d theta_i of all learned hyper-parameters.
+    """Traces e_ki = d x_k / d theta_i of all learned hyper-parameters.
 
     Attributes
     ----------
     blocks : tuple of tuples of arrays (n_k, lanes)
-        One tuple per parameter, with an array for every reservoir k that it `reaches`; all others are zero and not kept.
+        One tuple per parameter, with an array for every reservoir k that it `reaches`. All other traces are zero and not
+        stored.
     """
 
     blocks: tuple[tuple[Array, ...], ...]
 
 
 def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
-    """The reservoirs whose states depend on a parameter: its own, and all that can be reached from it along couplings.
+    """Returns the reservoirs whose states depend on a parameter: its own, and all reservoirs that couplings reach from there.
 
     Parameters
     ----------
     weights : echoscale.engine.dynamics.Weights
-        `esn.weights(lanes)`.
+        Weights, from `esn.weights(lanes)`.
     parameter : echoscale.engine.hyper.Parameter
         One leaf of `Hyper`.
 
     Returns
     -------
     tuple of int
-        Numbers of reservoirs, from the first on.
+        Numbers of the reservoirs, in ascending order.
 
     Examples
     --------
@@ -74,16 +75,16 @@ def reaches(weights: Weights, parameter: Parameter) -> tuple[int, ...]:
 
 
 def init(weights: Weights, learned: Sequence[Parameter], state: State) -> Traces:
-    """e(0) = 0: a state that was given from outside depends on no parameter.
+    """Returns the initial traces e(0) = 0: a given state depends on no parameter.
 
     Parameters
     ----------
     weights : echoscale.engine.dynamics.Weights
-        `esn.weights(lanes)`.
+        Weights, from `esn.weights(lanes)`.
     learned : sequence of echoscale.engine.hyper.Parameter
-        Those that the traces follow.
+        Hyper-parameters that are learned.
     state : tuple of arrays (n_k, lanes)
-        One array per reservoir.
+        State of every reservoir.
 
     Returns
     -------
@@ -107,24 +108,26 @@ def step(
     learned: Sequence[Parameter],
     form: str = "exact",
 ) -> tuple[State, Traces]:
-    """e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t), and the new states.
+    """Advances the states and their traces by one time step.
+
+        e_k(t+1) = d step_k / d theta + sum over l of (d step_k / d x_l) e_l(t)
 
     Parameters
     ----------
     weights : echoscale.engine.dynamics.Weights
-        `esn.weights(lanes)`.
+        Weights, from `esn.weights(lanes)`.
     hyper : Hyper
-        Every leaf (1,) or (lanes,): `esn.numbers()` for one network.
+        Hyper-parameters with leaves (1,) or (lanes,); `esn.numbers()` for one network.
     state : tuple of arrays (n_k, lanes)
-        x_k(t).
+        States x_k(t).
     traces : Traces
-        e_k(t); `init` gives the first.
+        Traces e_k(t); `init` gives the first.
     u : array (F, lanes)
-        The input of the step.
+        Input of the step.
     learned : sequence of echoscale.engine.hyper.Parameter
-        Those that the traces follow.
-    form : "exact" or "truncated"
-        "truncated" leaves out the way through a reservoir's own recurrent weights.
+        Hyper-parameters that are learned.
+    form : "exact" or "truncated", default "exact"
+        Form of the traces. "truncated" leaves out the path through a reservoir's own recurrent weights.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def step(
     fired: list[Array] = []
     for k, x in enumerate(state):
         h = dynamics.drive(weights, numbers, k, state, new, u, x)
-        # Written down once: all traces need it, and XLA would compute it again in each of them.
+        # Computed once: all traces need this term, and XLA would compute it again in each of them.
         fired.append(jax.lax.optimization_barrier(dynamics.activate(weights, k, h)))  # type: ignore[no-untyped-call]
         new.append(dynamics.move(weights, numbers, k, x, fired[k]))
     blocks = []
@@ -157,7 +160,7 @@ def step(
         which = reaches(weights, parameter)
         leaf, slope = dynamics.moved_leaf(weights, hyper, parameter)
 
-        # The other reservoirs do not depend on the parameter: their derivative is not even written down.
+        # The other reservoirs do not depend on the parameter, so their derivative is not computed.
         def moved(value: Array, parts: State, leaf: Parameter = leaf, which: tuple[int, ...] = which) -> State:
             near, states, after = put(numbers, [leaf], [value]), list(state), list(new)
             for k, part in zip(which, parts, strict=True):

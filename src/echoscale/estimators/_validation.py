@@ -1,8 +1,7 @@
-"""Data of estimators: checked by scikit-learn and by us on their way in, and brought back into their form on the way out.
+"""Checks of data on their way into estimators, and the form of results.
 
-One series is checked as a table by scikit-learn, several series are checked by `as_series`. Targets may have gaps (NaN).
-`seed_of` makes a seed of scikit-learn's `random_state`. Results have the form of the data: one array, a stack or a list.
-`counted` returns the steps that count, without the washout.
+scikit-learn checks one series as a table, and `as_series` checks several series. Targets may have gaps (NaN). Results have the
+form of the data: one array, a stack or a list.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RandomState = int | np.random.RandomState | None
 
 
 def are_many(X: SeriesLike) -> bool:
-    """A batch or a list of series, which scikit-learn's own checks do not know."""
+    """Whether X is a batch or a list of series, which scikit-learn does not check."""
     return is_list_of_series(X) or axes(X) >= 3
 
 
@@ -52,7 +51,7 @@ def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool
             _remember_names(model, series)
         return series
     refuse_masked(X, "X")
-    # Gaps are left to as_series, which says where they are.
+    # as_series checks gaps, since its error names their place.
     table = as_table(X, features) if flat else X
     checked = validate_data(model, table, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
     return as_series(checked, name="X")
@@ -89,20 +88,20 @@ def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: in
 
 
 def as_table(X: SeriesLike, features: int | None = None) -> SeriesLike:
-    """Data of one axis, (T,), are a table of one column, where a model takes one; else scikit-learn says what is wrong."""
+    """Data with one axis, (T,), as a table of one column if the model takes one; otherwise scikit-learn raises the error."""
     if axes(X) != 1 or features not in (None, 1) or len(X) == 0:  # type: ignore[arg-type]
         return X
     return X.to_frame() if hasattr(X, "to_frame") else np.asarray(X)[:, None]
 
 
 def name_gaps(X: object, y: object) -> None:
-    """Refuse labels that are missing, masked, or of other rows than X."""
+    """Refuses labels that are missing or masked, or that have other rows than X."""
     refuse_masked(X, "X")
     refuse_masked(y, "y")
     check_rows(y, X)
     try:
         values = as_written(y)
-    except ValueError:  # left to scikit-learn, like everything else that is wrong
+    except ValueError:  # scikit-learn raises the error
         return
     if values.dtype.kind == "f" and values.ndim in (1, 2) and values.size:
         as_series(values, name="y")
@@ -118,7 +117,7 @@ def penalties_of(model: Any) -> Floats | None:
 
 
 def seed_of(random_state: RandomState) -> int:
-    """None takes fresh entropy, a whole number is the seed itself, a generator is asked for one."""
+    """The random seed: a new one for None, a whole number as it is, or a number drawn from a generator."""
     if random_state is None:
         return fresh_seed()
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
@@ -134,7 +133,7 @@ def as_given(values: list[Array], series: Series) -> Any:
 
 
 def map_given(function: Callable[[Array], Array], values: Array | list[Array]) -> Any:
-    """`function` of an array, or of every array of a list."""
+    """Applies `function` to an array, or to every array of a list."""
     return [function(each) for each in values] if isinstance(values, list) else function(values)
 
 
@@ -159,7 +158,7 @@ def explained_share(targets: Series, outputs: Sequence[Array], washout: int, sam
 
 
 def _remember_names(model: Any, series: Series) -> None:
-    """As scikit-learn does for one series."""
+    """Sets `feature_names_in_`, as scikit-learn does for one series."""
     if series.columns:
         model.feature_names_in_ = np.array(series.columns, dtype=object)
     elif hasattr(model, "feature_names_in_"):
@@ -167,7 +166,7 @@ def _remember_names(model: Any, series: Series) -> None:
 
 
 def _filled(y: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """Targets as scikit-learn lets them through, and where they are unknown (NaN); None where all are known."""
+    """Targets that pass scikit-learn's checks, and where they are unknown (NaN); None if all are known."""
     refuse_masked(y, "y")
     try:
         values = np.asarray(y)

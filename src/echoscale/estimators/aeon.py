@@ -14,25 +14,25 @@ from echoscale.readouts import Pools, Sigmoid, Softmax
 
 
 class AeonClassifier(BaseClassifier):  # type: ignore[misc,unused-ignore]
-    """The class of a sequence is the largest z = W f + b, with f its pooled states; see `echoscale.ESNClassifier`.
+    """Classifier of aeon: the class with the largest z = W f + b, with f the pooled states; see `echoscale.ESNClassifier`.
 
     Parameters
     ----------
     units : int or tuple of int
-        Neurons, of every reservoir.
+        Number of neurons of one reservoir, or of each parallel reservoir.
     pools : Pools or None
-        How states are pooled, see `echoscale.readouts.Pools`.
+        Pools of the states, see `echoscale.readouts.Pools`.
     readout : None, Softmax or Sigmoid
-        How W is found; None: ridge regression.
+        Method that fits W; None: ridge regression.
     options : dict or None
         Other parameters of `ESNClassifier`, by name.
     random_state : int or None
-        Seed of the weights; None: fresh entropy.
+        Random seed of the weights. None: a new seed at every fit.
 
     Attributes
     ----------
     model_ : ESNClassifier
-        Fitted.
+        The fitted classifier.
     """
 
     _tags: ClassVar[dict[str, Any]] = {

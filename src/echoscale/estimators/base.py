@@ -14,7 +14,7 @@ from echoscale.estimators._validation import RandomState, seed_of
 from echoscale.network import Network, parallel
 from echoscale.timescales.candidates import Candidate
 
-# Where leak rates or the input scaling are left open. Set on half of the data sets of benchmarks/classification.py.
+# Defaults for open leak rates and input scaling. Set on half of the data sets of benchmarks/classification.py.
 SLOWEST = 0.03
 USUAL = Candidate(slow=SLOWEST, fast=1.0, input_scaling=0.3)
 BIAS_SCALING = 0.5
@@ -22,7 +22,7 @@ SEARCHED = ("units", "leak_rate", "spectral_radius", "input_scaling")
 
 
 class ESNEstimator(BaseEstimator):
-    """An estimator with a network: the four parameters that people search, or any network."""
+    """An estimator with a network: four parameters that are often tuned, or any network."""
 
     n_features_in_: int
     esn_: ESN
@@ -37,28 +37,28 @@ class ESNEstimator(BaseEstimator):
 
     @all_or_nothing
     def set_params(self, **parameters: Any) -> ESNEstimator:
-        """Set parameters by name; where one of them is unknown, none is set.
+        """Sets parameters by name; if one name is unknown, nothing is set.
 
         Parameters
         ----------
         **parameters
-            As of the constructor.
+            Parameters of the constructor.
 
         Returns
         -------
         ESNEstimator
-            Itself.
+            The estimator itself.
         """
         super().set_params(**parameters)
         return self
 
     def make_network(self) -> Network:
-        """The network that the parameters describe.
+        """Returns the description of the network that the parameters define.
 
         Returns
         -------
         Network
-            Not built yet: `fit` draws its weights.
+            Description without weights; `fit` draws the weights.
         """
         if self.network is None:
             return self._described(self._sizes())
@@ -77,7 +77,7 @@ class ESNEstimator(BaseEstimator):
         return list(self.units) if isinstance(self.units, Sequence | np.ndarray) else [self.units]
 
     def _candidate(self) -> Candidate:
-        """The leak rates and the input scaling where they are left open: as the last fit chose them, or the usual ones."""
+        """The leak rates and the input scaling that the last fit chose, or the default ones."""
         found = getattr(self, "candidates_", None)
         return USUAL if found is None else found.chosen
 
@@ -86,7 +86,7 @@ class ESNEstimator(BaseEstimator):
         return text if found is None else f"{text}\n{found.reason}"
 
     def _described(self, sizes: list[int], candidate: Candidate | None = None) -> Network:
-        """Reservoirs of these sizes side by side; values that are left open come from a candidate."""
+        """Parallel reservoirs of these sizes; a candidate gives the values that are left open."""
         usual = candidate or self._candidate()
         return parallel(
             sizes,

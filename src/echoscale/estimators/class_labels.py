@@ -1,6 +1,6 @@
-"""Both classifiers: labels as given and as one-hot codes, outputs as labels and probabilities, the options of the readout.
+"""Shared by both classifiers: labels and one-hot codes, scores and probabilities, the options of the readout.
 
-Data whose axes look as if they were in another order raise a warning.
+Data whose axes look swapped raise a warning.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from echoscale.data.targets import entries_of, one_hot
 from echoscale.estimators._validation import map_given
 from echoscale.readouts.classes import Minibatches
 
-# Neighbours along the last axis are so much more alike than along time that it is probably time itself.
+# If the roughness along the last axis is below this share of the roughness along time, the last axis is probably time.
 MUCH_SMOOTHER = 0.5
 
 
 def classes_of(labels: Array | Sequence[Array]) -> Array:
-    """The labels, sorted; one alone is refused."""
+    """The labels, sorted; a single class raises an error."""
     classes = np.unique(labels if isinstance(labels, np.ndarray) else np.concatenate(labels))
     if len(classes) < 2:
         raise ValueError(f"there is one class only, {classes.tolist()}: a classifier needs at least two.")
@@ -43,17 +43,17 @@ def readout_of(readout: object) -> Minibatches | None:
 
 
 def adds_up(model: Any) -> bool:
-    """Whether the readout is solved from sums; one that is trained has no `partial_fit`."""
+    """Whether the readout has `partial_fit`: ridge regression is solved from sums, a trained readout is not."""
     if isinstance(model.readout, Minibatches):
         raise AttributeError(
-            f"partial_fit adds to what a ridge readout is solved from; readout={model.readout!r} is trained on all data at "
-            "once: use fit. For streams, see echoscale.OnlineLearner."
+            f"partial_fit needs a ridge readout; readout={model.readout!r} is trained on all data at once: use fit. "
+            "For streams, see echoscale.OnlineLearner."
         )
     return True
 
 
 def decided(scores: Any, classes: Array) -> Any:
-    """z of all classes; for two classes the difference of both."""
+    """The scores z of all classes; for two classes their difference."""
     return scores if len(classes) > 2 else map_given(lambda each: each[..., 1] - each[..., 0], scores)
 
 
@@ -69,7 +69,7 @@ def largest(scores: Any, classes: Array) -> Any:
 
 
 def labels_of(y: Any, series: Series) -> tuple[Any, bool]:
-    """Labels of several series, and whether there is one for each of them: (B,), or (T_b,) for every series."""
+    """Labels of several series, and whether there is one per series: (B,), or (T_b,) for every series."""
     labels, per_sequence = entries_of(y, series)
     check_labels(labels)
     check_classification_targets(np.asarray(labels) if per_sequence else np.concatenate(labels))
@@ -85,23 +85,23 @@ def codes_of(labels: Array, classes: Array) -> npt.NDArray[np.float64]:
 
 
 def in_columns(X: SeriesLike) -> SeriesLike:
-    """A list of arrays of one axis is a list of sequences with one input."""
+    """Turns a list of arrays with one axis into a list of sequences with one input."""
     if isinstance(X, list | tuple) and len(X) and all(getattr(each, "ndim", 0) == 1 for each in X):
         return [np.asarray(each)[:, None] for each in X]
     return X
 
 
 def refuse_single_sequences(codes: Array, classes: Array) -> None:
-    """Nothing can be held out where every class has one sequence."""
+    """Raises an error if every class has a single sequence, so that none can be held out."""
     if (codes.sum(axis=0) <= 1).all():
         raise ValueError(
-            f"y holds one sequence of each class, {classes.tolist()[:10]}: nothing tells what a class has in common. "
+            f"y holds one sequence of each class, {classes.tolist()[:10]}: a classifier needs several examples of a class. "
             "Give at least two sequences of a class."
         )
 
 
 def warn_of_axes(series: Series) -> None:
-    """Warn where (B, T, F) looks like (B, channels, time): F > T, and neighbours along the last axis are far more alike."""
+    """Warns if (B, T, F) looks like (B, channels, time): F > T, and neighbours along the last axis are far more alike."""
     values = series.values
     if not isinstance(values, np.ndarray) or series.kind != "batch" or values.shape[2] <= values.shape[1]:
         return

@@ -37,86 +37,92 @@ if TYPE_CHECKING:
 
 
 class ESNClassifier(ClassifierMixin, ESNEstimator):
-    """Give every sequence a label: the class with the largest output of a readout of its pooled states.
+    """Classification of sequences, one label each, with a readout of the pooled states of an echo state network.
 
-        z = W_out f + b,    f the row of `ESNFeatures` of a sequence, standardised
+        z = W_out f + b,    label = class with the largest z
 
-    X is an array (B, T, F) or a list of (T_b, F), y is (B,). For one label per step, see `ESNStepClassifier`. Every sequence
-    begins from the zero state.
+    f is the row of features that `ESNFeatures` computes for a sequence, standardised. X is an array (B, T, F) or a list of
+    (T_b, F), and y is (B,). Every sequence starts from the zero state.
 
-    With nothing set, the leak rates, the input scaling, changes and ranks of the inputs and the pools are chosen by sequences
-    that are left out one by one, and the ridge penalty by folds. Probabilities are calibrated on the sequences left out.
+    Settings that are left open (leak rates, input scaling, changes and ranks of the inputs, pools) are chosen by leave-one-out
+    error, and the ridge penalty by cross-validation. Probabilities are calibrated on the left-out sequences.
 
     Parameters
     ----------
-    units : int or tuple of int
-        Number of neurons, of one reservoir or of each of several side by side.
+    units : int or tuple of int, default (100, 100, 100, 100)
+        Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.3, 0.1 or
-        0.03 on the last, whichever is best on held-out sequences, the others geometrically between them; the same range for
-        the neurons of one reservoir.
-    spectral_radius : float or tuple
-        Spectral radius of the recurrent matrices.
+        Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
+        steps; with 1 a neuron forgets at once. None: a geometric range from 1 on the first reservoir to 0.3, 0.1 or 0.03 on the
+        last, chosen on held-out sequences. One reservoir has the same range over its neurons.
+    spectral_radius : float or tuple, default 0.95
+        Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
-        Scale of the input weights. None: the better of 0.3 and 1 on held-out sequences.
+        Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
+        0.3 or 1, chosen on held-out sequences.
     network : Network or None
-        Any network, in place of the four parameters before.
+        Description of any other network, in place of the four parameters above.
     pools : Pools or None
-        What the network receives and how its states are pooled, see `echoscale.readouts.Pools`. None: `Pools()`, whose open
-        options are chosen.
+        Inputs of the network and pools of its states; see `echoscale.readouts.Pools`. None: `Pools()`, whose open options are
+        chosen.
     readout : None, Softmax or Sigmoid
-        How W_out is found. None: ridge regression on one-hot labels, solved at once, with `partial_fit`. Otherwise least
-        cross-entropy, trained by minibatches, see `echoscale.readouts.Softmax` and `echoscale.readouts.Sigmoid`. A readout
-        that is trained keeps all rows in memory.
-    washout : int
-        Steps at the start of every sequence that its pools do not count.
-    scale : "standard" or None
-        "standard": the network receives inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
-        chunk of `partial_fit`. A column that is constant there becomes 0. None: the network receives the data as they are.
-    ridge : "auto", float or list of floats
-        Penalty on the readout's weights for standardised features. "auto": from a path of 1e-12 to 1e4 times the mean squared
-        singular value of the features, the best on held-out folds; a list: the best of it. Where the smallest of the path is
-        among the best, it goes on down to 0 with an exact solution that needs all rows at once (up to 512 MiB). With too few
-        sequences for two folds of four, "auto" is 1e-4 times that mean square. A trained readout has 1e-5, which folds would
-        train many times. `partial_fit` judges all sequences so far again.
-    folds : int
-        Number of folds that choose a penalty, with every class in each as far as can be.
-    dtype : "float32" or "float64"
+        Method that fits W_out. None: ridge regression on one-hot labels, which also has `partial_fit`.
+        `echoscale.readouts.Softmax` or `echoscale.readouts.Sigmoid`: minimal cross-entropy, trained by minibatches with all
+        rows in memory.
+    washout : int, default 0
+        Number of steps at the start of every sequence that the pools do not count.
+    scale : "standard" or None, default "standard"
+        Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit` or
+        on the first chunk of `partial_fit`; a constant column becomes 0. None: inputs are used unchanged.
+    ridge : "auto", float or list of floats, default "auto"
+        Ridge penalty on the readout weights, for standardised features. "auto": the best on held-out folds, from 1e-12 to 1e4
+        times the mean squared singular value of the features. A list: the best entry. If the smallest penalty of the path is
+        among the best, the path continues down to 0 with an exact solution that keeps all rows (up to 512 MiB). With too few
+        sequences for two folds of four, "auto" is 1e-4 times the mean squared singular value. For `Softmax` and `Sigmoid`,
+        "auto" is 1e-5. `partial_fit` chooses again from all sequences so far.
+    folds : int, default 5
+        Number of folds for the choice of the penalty. Every fold holds all classes, as far as possible.
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
-        Where it runs; None: JAX's choice.
+        Device that runs the network. None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
-        Seed of the weights and of the order of minibatches; None: fresh entropy.
+        Random seed of the weights and of the order of minibatches. None: a new seed at every fit.
 
     Attributes
     ----------
     classes_ : (O,) array
-        The labels, sorted.
+        Class labels, sorted.
     transformer_ : ESNFeatures
-        The features that were chosen.
+        Transformer with the chosen settings.
     candidates_ : Candidates or None
-        Leak rates and input scalings that were tried, each with the best pools, with `table` and `plot()`; None where they are
+        Leak rates and input scalings that were compared, each with its best pools, with `table` and `plot()`; None if both were
         given.
     esn_ : ESN
         The network with its weights.
     readout_ : Readout
-        W_out and b (O,), for features that are not standardised.
+        Weights W_out (O, columns) and intercept b (O,), for features that are not standardised.
     steepness_ : float
-        beta in p = softmax(beta z), of `predict_proba`.
+        Steepness beta of the probabilities softmax(beta z).
     ridge_ : float
-        The penalty, as given or as chosen.
+        Ridge penalty, given or chosen.
     ridge_curve_ : RidgeCurve or None
-        The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
+        Error on held-out folds for every penalty, with `plot()` and `table()`; None if nothing was chosen.
     scaling_ : Scaling or NormalScores
-        Inputs in units of the network, from units of the data.
+        Map from inputs in units of the data to inputs of the network.
     washout_ : int
-        The steps that the last fit did not count.
+        Washout of the last fit.
     rows_, codes_ : (B, columns) and (B, O) arrays
-        With ridge regression: features and one-hot labels so far, to which `partial_fit` adds.
+        Features and one-hot labels of all sequences so far, to which `partial_fit` adds; only with ridge regression.
     history_ : TrainingHistory
-        With a trained readout.
+        Loss and accuracy of every epoch; only with `Softmax` or `Sigmoid`.
     n_features_in_ : int
-        F.
+        Number F of inputs.
+
+    See Also
+    --------
+    echoscale.ESNStepClassifier : Predicts one label per step.
+    echoscale.ESNFeatures : Computes the pooled states for any classifier of scikit-learn.
 
     Examples
     --------
@@ -127,10 +133,8 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     >>> step = np.where(labels == "slow", 0.2, 0.6)[:, None]
     >>> X = np.sin(step * np.arange(50) + rng.uniform(0, 6, (40, 1)))[..., None]
     >>> model = es.ESNClassifier(random_state=0).fit(X[::2], labels[::2])
-    >>> model.classes_, model.score(X[1::2], labels[1::2])
-    (array(['fast', 'slow'], dtype='<U4'), 1.0)
-    >>> bool(model.predict_proba(X[1:2])[0, 1] > 0.8)
-    True
+    >>> print(model.predict(X[17:23:2]), model.score(X[1::2], labels[1::2]))
+    ['slow' 'slow' 'fast'] 1.0
     """
 
     classes_: Array
@@ -181,19 +185,19 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: npt.ArrayLike) -> ESNClassifier:
-        """Run the network over every sequence and solve for the readout, or train it.
+        """Runs the network over every sequence, chooses the open settings and fits the readout.
 
         Parameters
         ----------
         X : (B, T, F) or list of (T_b, F)
-            Sequences; a single input needs no axis of its own.
+            Sequences. Sequences with one input may be (T_b,) in a list.
         y : (B,)
             Label of every sequence.
 
         Returns
         -------
         ESNClassifier
-            Itself.
+            The fitted estimator.
         """
         series, labels = self._data(X, y, reset=True)
         self.classes_ = classes_of(labels)
@@ -205,23 +209,23 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
     @available_if(class_labels.adds_up)  # type: ignore[untyped-decorator]
     @all_or_nothing
     def partial_fit(self, X: SeriesLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> ESNClassifier:
-        """Add more sequences. For ridge regression.
+        """Adds more sequences to a ridge readout.
 
-        The first call sets the scaling of the inputs, and all that was left open but the penalty.
+        The first call sets the scaling of the inputs and chooses the open settings. Later calls choose the penalty only.
 
         Parameters
         ----------
         X : (B, T, F) or list of (T_b, F)
-            Sequences; a single input needs no axis of its own.
+            Sequences. Sequences with one input may be (T_b,) in a list.
         y : (B,)
             Label of every sequence.
         classes : list of labels, or None
-            All classes there are, for the first call; None: those in y.
+            All classes, for the first call. None: the labels in y.
 
         Returns
         -------
         ESNClassifier
-            Itself.
+            The fitted estimator.
         """
         class_labels.readout_of(self.readout)
         first = not hasattr(self, "esn_")
@@ -239,10 +243,11 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self
 
     def decision_function(self, X: SeriesLike) -> Floats:
-        """z = W_out f + b; for two classes the difference of both, > 0 for classes_[1].
+        """Returns the scores z = W_out f + b of all classes.
 
-        With ridge regression, z is near 1 for the right class and 0 for the others; with "sigmoid" and "softmax", above 0 and
-        below.
+        For two classes, the result is the difference of both scores, positive for classes_[1]. With ridge regression, z is near
+        1 for the right class and near 0 for the others. With `Softmax` and `Sigmoid`, z is positive for likely classes and
+        negative for others.
 
         Parameters
         ----------
@@ -252,15 +257,17 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         Returns
         -------
         (B, O), or (B,) for two classes
-            z.
+            Scores.
         """
         return np.asarray(class_labels.decided(self._scores(X), self.classes_))
 
     def predict_proba(self, X: SeriesLike) -> Floats:
-        """softmax(beta z), or sigmoid(beta z) over its sum: probabilities of the classes.
+        """Returns the probabilities of all classes.
 
-        With ridge regression, beta makes the labels of sequences that are left out one by one most likely
-        (`readouts.classes`). Trained readouts have beta = 1 unless they have `calibrate=True`.
+            p = softmax(beta z),    with `Sigmoid`: p = sigmoid(beta z) over its sum
+
+        With ridge regression, beta maximises the likelihood of the labels of left-out sequences. With `Softmax` and `Sigmoid`,
+        beta is 1 unless `calibrate=True`.
 
         Parameters
         ----------
@@ -270,12 +277,12 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         Returns
         -------
         (B, O) array
-            They add up to 1 over the last axis.
+            Probabilities, which add up to 1 over the last axis.
         """
         return np.asarray(class_labels.probable(self._scores(X), self.steepness_, self.readout))
 
     def predict(self, X: SeriesLike) -> Array:
-        """The class with the largest z of every sequence.
+        """Returns the class with the largest score for every sequence.
 
         Parameters
         ----------
@@ -290,7 +297,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return np.asarray(class_labels.largest(self._scores(X), self.classes_))
 
     def score(self, X: SeriesLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of right labels.
+        """Returns the accuracy: the share of sequences with the right label.
 
         Parameters
         ----------
@@ -299,7 +306,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         y : (B,)
             Label of every sequence.
         sample_weight : (B,), or None
-            How much each label counts; None: all alike.
+            Weight of every sequence. None: equal weights.
 
         Returns
         -------
@@ -339,7 +346,7 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         shared["random_state"] = seed_of(self.random_state)
         made, rows, self.candidates_ = sequences.choose(shared, pools_of(self.pools), series, codes)
         for name in ("rows_", "codes_", "history_"):
-            self.__dict__.pop(name, None)  # of another fit before
+            self.__dict__.pop(name, None)  # left by an earlier fit
         self.transformer_, self.esn_, self.scaling_, self.washout_ = made, made.esn_, made.scaling_, int(self.washout)
         if readout is None:
             self._solve(rows, codes, ridge)
@@ -380,12 +387,12 @@ class ESNClassifier(ClassifierMixin, ESNEstimator):
         return self.readout_.predict(self._pooled(series))
 
     def _pooled(self, series: Series) -> Floats:
-        """Features of every sequence, as many as in the fit."""
+        """Features of every sequence; their number must be that of the fit."""
         found, fitted = self.transformer_.pool(series), self.readout_.coef.shape[1]
         if found.shape[1] != fitted:
             raise ValueError(
                 f"sequences of {series.lengths[0]} steps give {found.shape[1]} features, those of the fit gave {fitted}: with "
-                "snapshots every so many steps they must be of the same length."
+                "snapshots every `every` steps they must have the same length."
             )
         return found
 

@@ -1,7 +1,7 @@
-"""difference="last": the readout is fitted to y(t) - v(t), with v(t) the last known value of y, which is added back.
+"""difference="last": the readout is fitted to y(t) - v(t), and the last known value v(t) of y is added back.
 
-With output feedback v(t) = y(t-1), else the input u(t) in units of the targets. A readout sees v(t) among its inputs, so that
-adding it back is a weight on one of them.
+With output feedback v(t) = y(t-1), otherwise v(t) is the input u(t) in units of the targets. v(t) is among the inputs that the
+readout sees, so adding v(t) back changes one weight.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def changes(heard: Series, wanted: Series, inputs: Scaling, outputs: Scaling, co
     """y(t) - v(t), in units of the network."""
     if not count:
         raise ValueError(
-            "difference='last' adds the last value back, which the readout must see: columns must have one input at least."
+            "difference='last' adds the last value back, so the readout must see it: columns must have at least one input."
         )
     fed_back = heard.features > inputs.mean.size
     if not fed_back and heard.features != wanted.features:

@@ -33,51 +33,57 @@ SPECTRAL_RADIUS = 0.95
 
 
 class ESNFeatures(TransformerMixin, ESNEstimator):
-    """Turn every sequence into a row of pooled states, or one series into its states; standardised over the training data.
+    """Transformer from sequences to pooled states of an echo state network, for any readout of scikit-learn.
 
-        f = pools of x(1), ..., x(T)
+        f = pools of x(1), ..., x(T), standardised over the training data
 
-    A list of sequences or an array (B, T, F) becomes B rows; one series (T, F) becomes T rows, its states. Any readout of
-    scikit-learn may follow in a Pipeline. `ESNClassifier` adds a ridge readout and chooses among pools.
+    A list of sequences or an array (B, T, F) becomes B rows. One series (T, F) becomes T rows, its states.
 
     Parameters
     ----------
-    units : int or tuple of int
-        Number of neurons, of one reservoir or of each of several side by side.
+    units : int or tuple of int, default (100, 100, 100, 100)
+        Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: from 1 on the first reservoir to 0.03 on the
-        last, the others geometrically between them; the same range for the neurons of one reservoir.
-    spectral_radius : float or tuple
-        Spectral radius of the recurrent matrices.
+        Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
+        steps; with 1 a neuron forgets at once. None: a geometric range from 1 on the first reservoir to 0.03 on the last. One
+        reservoir has the same range over its neurons.
+    spectral_radius : float or tuple, default 0.95
+        Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
-        Scale of the input weights. None: 0.3.
+        Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
+        0.3.
     network : Network or None
-        Any network, in place of the four parameters before.
+        Description of any other network, in place of the four parameters above.
     pools : Pools or None
-        What the network receives and how its states are pooled, see `echoscale.readouts.Pools`. None: `Pools()`.
-    washout : int
-        Steps at the start of every sequence that do not count.
-    scale : "standard" or None
-        "standard": the network receives inputs of mean 0 and standard deviation 1 over all data of `fit`. None: as they are.
-    dtype : "float32" or "float64"
+        Inputs of the network and pools of its states; see `echoscale.readouts.Pools`. None: `Pools()`.
+    washout : int, default 0
+        Number of steps at the start of every sequence that the pools do not count.
+    scale : "standard" or None, default "standard"
+        Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit`.
+        None: inputs are used unchanged.
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
-        Where it runs; None: JAX's choice.
+        Device that runs the network. None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
-        Seed of the weights; None: fresh entropy.
+        Random seed of the weights. None: a new seed at every fit.
 
     Attributes
     ----------
     esn_ : ESN
         The network with its weights.
     scaling_ : Scaling or NormalScores
-        Inputs (and changes) in units of the network, from units of the data.
+        Map from inputs (and their changes) in units of the data to inputs of the network.
     feature_scaling_ : Scaling
         Mean and standard deviation of every feature.
     columns_ : dict of str to slice
-        Which columns every pool has.
+        Columns of every pool.
     n_features_in_ : int
-        F.
+        Number F of inputs.
+
+    See Also
+    --------
+    echoscale.ESNClassifier : Adds a ridge readout and chooses the open settings.
 
     Examples
     --------
@@ -125,33 +131,33 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
     columns_: dict[str, slice]
 
     def fit(self, X: SeriesLike, y: object = None) -> ESNFeatures:
-        """Draw the weights, and measure inputs and features.
+        """Draws the weights, and measures the inputs and the features.
 
         Parameters
         ----------
         X : (B, T, F), list of (T_b, F), or (T, F)
-            Sequences; or one series.
+            Sequences, or one series.
         y : ignored
-            For pipelines.
+            Accepted for pipelines.
 
         Returns
         -------
         ESNFeatures
-            Itself.
+            The fitted transformer.
         """
         self.fit_transform(X, y)
         return self
 
     @all_or_nothing
     def fit_transform(self, X: SeriesLike, y: object = None) -> Floats:
-        """`fit`, and the features of the same data, from one run.
+        """Fits the transformer and returns the features of the same data, from one run.
 
         Parameters
         ----------
         X : (B, T, F), list of (T_b, F), or (T, F)
-            Sequences; or one series.
+            Sequences, or one series.
         y : ignored
-            For pipelines.
+            Accepted for pipelines.
 
         Returns
         -------
@@ -165,12 +171,12 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         return np.asarray(self.feature_scaling_.forward(rows))
 
     def transform(self, X: SeriesLike) -> Floats:
-        """Features, each sequence (or the series) from the zero state.
+        """Returns the features of sequences or of one series, each run from the zero state.
 
         Parameters
         ----------
         X : (B, T, F), list of (T_b, F), or (T, F)
-            Sequences; or one series.
+            Sequences, or one series.
 
         Returns
         -------
@@ -182,17 +188,17 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         if rows.shape[1] != len(self.feature_scaling_.mean):
             raise ValueError(
                 f"these data give {rows.shape[1]} features, those of the fit gave {len(self.feature_scaling_.mean)}: sequences "
-                "with snapshots every so many steps must be of the same length, and one series is no list of sequences."
+                "with snapshots every `every` steps must have the same length, and one series is not a list of sequences."
             )
         return np.asarray(self.feature_scaling_.forward(rows))
 
     def begin(self, series: Series) -> ESNFeatures:
-        """Draw the weights, and measure the inputs.
+        """Draws the weights and measures the inputs, but not the features.
 
         Parameters
         ----------
         series : Series
-            In units of the data.
+            Sequences in units of the data.
         """
         pools = pools_of(self.pools)
         checks.integer(self.washout, "washout")
@@ -204,16 +210,16 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         return self
 
     def pool(self, series: Series, state: npt.ArrayLike | None = None, hyper: Hyper | None = None) -> Floats:
-        """Features that are not standardised.
+        """Returns features that are not standardised.
 
         Parameters
         ----------
         series : Series
-            In units of the data.
+            Sequences in units of the data.
         state : (N,) or (B, N), optional
-            Where to start; zero unless given.
+            Initial state; zero by default.
         hyper : Hyper, optional
-            Other hyper-parameters of the network, for sequences; they may have lanes.
+            Hyper-parameters in place of the network's own, for sequences; they may have lanes.
 
         Returns
         -------
@@ -239,17 +245,17 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
         return rows
 
     def _name_columns(self, columns: dict[str, slice]) -> None:
-        # By the first data after `begin`: calls that only look leave the object as it is.
+        # Only the first data after `begin` set the columns: transform must not change a fitted object.
         if not hasattr(self, "columns_"):
             self.columns_ = columns
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """ "mean 0", "mean 1", ...: the pool, and the place in it.
+        """Returns the name of every feature: its pool and its place there, such as "mean 0".
 
         Parameters
         ----------
         input_features : ignored
-            For scikit-learn.
+            Accepted for scikit-learn.
 
         Returns
         -------
@@ -268,7 +274,7 @@ class ESNFeatures(TransformerMixin, ESNEstimator):
 
 
 def pools_of(pools: Pools | None) -> Pools:
-    """The pools that a user gave, or the usual ones."""
+    """The pools that a user gave, or the default ones."""
     if pools is not None and not isinstance(pools, Pools):
         raise TypeError(f"pools must be an echoscale.readouts.Pools or None, got {pools!r}.")
     return pools or Pools()

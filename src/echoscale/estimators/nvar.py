@@ -35,64 +35,74 @@ from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import Statistics, of_rows
 
 MOST_PRODUCTS = 10_000
-# Numbers of a block of rows of features: 32 MB.
+# Numbers in one block of rows of features: 32 MB.
 BLOCK = 1 << 22
 
 
 class NVAR(RegressorMixin, BaseEstimator):
-    """y(t) = W (z, all products of up to `degree` entries of z) + b,   z = (u(t), u(t - s), ..., u(t - (k - 1) s)).
+    """Ridge regression on recent inputs and their products (nonlinear vector autoregression, NVAR), without a network.
 
-    Nonlinear vector autoregression, also called next-generation reservoir computing (Gauthier et al. 2021): no network and
-    nothing random. Of k lags of F inputs there are comb(k F + degree, degree) features, the constant b among them; so it suits
-    few inputs and short memory. X is one series (T, F), a batch (B, T, F) or a list of (T_b, F); row t of a prediction has
-    seen X[t]. Before a series begins, inputs are at their mean.
+        y(t) = W (z, all products of up to `degree` entries of z) + b,   z = (u(t), u(t - s), ..., u(t - (k - 1) s))
+
+    The method is also called next-generation reservoir computing (Gauthier et al. 2021). Nothing is random. k lags of F inputs
+    give comb(k F + degree, degree) features, including the constant b, so the method suits few inputs and short memory. X is
+    one series (T, F), a batch (B, T, F) or a list of (T_b, F). The prediction for row t depends on rows up to t. Inputs before
+    the start of a series are set to their mean.
 
     Parameters
     ----------
-    lags : int
-        k, how many inputs it sees, the present one among them.
-    stride : int
-        s, steps from one of them to the next.
-    degree : int
-        The most factors of a product; 1 is ridge on lags.
-    difference : "none" or "last"
-        "last": fitted to y(t) - u(t), and u(t) is added back; needs as many outputs as inputs.
-    scale : "standard" or None
-        "standard": inputs and targets have mean 0 and standard deviation 1 inside; results are in units of the data.
-    ridge : "auto", float or list of floats
-        The penalty on W, as of `ESNRegressor`: "auto" or a list are chosen by folds.
-    folds : int
-        Number of folds of time that choose a penalty.
+    lags : int, default 2
+        Number k of inputs in the window z, including the present one.
+    stride : int, default 1
+        Number s of steps from one input of the window to the next.
+    degree : int, default 2
+        Largest number of factors in a product. 1 gives linear regression on lags.
+    difference : "none" or "last", default "none"
+        Target of the regression. "none": y(t). "last": the increment y(t) - u(t), to which u(t) is added back; this needs as
+        many outputs as inputs.
+    scale : "standard" or None, default "standard"
+        Scaling of inputs and targets. "standard": mean 0 and standard deviation 1 in the model; results are in units of the
+        data. None: data are used unchanged.
+    ridge : "auto", float or list of floats, default "auto"
+        Ridge penalty on W, as in `ESNRegressor`. "auto" or a list: chosen by cross-validation.
+    folds : int, default 5
+        Number of folds for the choice of the penalty; folds are blocks of time.
 
     Attributes
     ----------
     readout_ : Readout
-        W (O, features) and b (O,), from products of scaled inputs to targets in units of the data. First come the lags, the
-        newest first, then products of two, and so on.
+        Weights W (O, features) and intercept b (O,), from products of scaled inputs to outputs in units of the data. The lags
+        come first, newest first, then products of two, and so on.
     ridge_ : float
-        The penalty, as given or as chosen, in units of the scaled data.
+        Ridge penalty, given or chosen, in units of the scaled data.
     ridge_curve_ : RidgeCurve or None
-        The error of the held-out folds against the penalty; None where nothing was chosen.
+        Error on held-out folds for every penalty; None if nothing was chosen.
     scaling_, target_scaling_ : Scaling
-        `mean` and `spread` of every input, and of every target.
+        Mean and spread of every input, and of every target.
     washout_ : int
-        (k - 1) s: steps at the start of a series that are not fitted, since they have no whole window.
+        Number (k - 1) s of steps at the start of a series that are not fitted, since their window is incomplete.
     state_ : (washout_ F,) or (B, washout_ F) array
-        The last inputs that were fitted, newest first, in scaled units: `predict(X, state=model.state_)` carries on.
+        Last inputs of the fit, newest first, scaled: `predict(X, state=model.state_)` continues from them.
     last_target_ : (O,) or (B, O) array
-        The last target, after which `forecast` begins.
+        Last target of every series, where `forecast` starts.
     no_forecast_ : str
-        Why `forecast` would be wrong; empty where y[t] is X[t + 1].
+        Reason why `forecast` is not possible; empty if y[t] is X[t + 1].
     n_features_in_ : int
-        F.
+        Number F of inputs.
+
+    See Also
+    --------
+    echoscale.ESNRegressor : Regression with the states of an echo state network, for longer memory.
 
     Examples
     --------
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(1500, order=10, seed=1)
     >>> model = es.NVAR(lags=12).fit(u[:1000], y[:1000])
-    >>> model.readout_.coef.shape, model.score(u[1000:], y[1000:]) > 0.8
-    ((1, 90), True)
+    >>> model.readout_.coef.shape
+    (1, 90)
+    >>> round(model.score(u[1000:], y[1000:]), 2)
+    0.86
     """
 
     n_features_in_: int
@@ -129,19 +139,19 @@ class NVAR(RegressorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> NVAR:
-        """Solve for W and b.
+        """Fits W and b, with the penalty that the folds choose.
 
         Parameters
         ----------
         X : (T, F), (T,), (B, T, F) or list of (T_b, F)
-            Inputs; an array of one axis or a pandas Series is one column.
+            Inputs. An array with one axis, or a pandas Series, is one column.
         y : (T,), (T, O), (B, T), (B, T, O) or list
-            Targets of every step; those with a NaN do not count.
+            Targets of every step. Steps with NaN are not counted.
 
         Returns
         -------
         NVAR
-            Itself.
+            The fitted estimator.
         """
         chosen_from = self._check_parameters()
         series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
@@ -154,7 +164,7 @@ class NVAR(RegressorMixin, BaseEstimator):
             fitted = [present.taken_off(y, u) for u, y in zip(scaled.values, fitted, strict=True)]
         held_out = fit.splits_of(self.folds, series.lengths, washout, chosen_from is None or len(chosen_from) > 1)
         edges = held_out.edges
-        # Segment by segment the steps of all series: their windows, and what they are fitted to.
+        # For every segment, the windows and the targets of all series.
         windows = [self._windows(u) for u in scaled.values]
         pieces = [
             [(z[cut[s] : cut[s + 1]], y[cut[s] : cut[s + 1]]) for z, y, cut in zip(windows, fitted, edges, strict=True)]
@@ -182,21 +192,23 @@ class NVAR(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
-        """W (z, products) + b for every step of X.
+        """Predicts the output at every step of X.
+
+            y(t) = W (z, products) + b
 
         Parameters
         ----------
         X : (T, F), (T,), (B, T, F) or list of (T_b, F)
             Inputs.
-        state : as `state_`, or None
-            The inputs before the first; None: at their mean.
-        return_state : bool
-            Also return the last inputs, for the next piece.
+        state : array like `state_`, or None
+            Inputs before the first step. None: the mean of the inputs.
+        return_state : bool, default False
+            Whether the last inputs are returned too, for the next piece.
 
         Returns
         -------
         (T, O), (B, T, O) or list of (T_b, O)
-            Outputs, without the last axis where y of the fit had none; with `return_state`, also the state.
+            Outputs, without the last axis if y of the fit had none. With `return_state`, a pair of outputs and last inputs.
         """
         check_is_fitted(self, "readout_")
         series = self.scaling_.apply(_validation.inputs(self, X, reset=False))
@@ -208,7 +220,9 @@ class NVAR(RegressorMixin, BaseEstimator):
         return (outputs, self._last(series, before)) if return_state else outputs
 
     def score(self, X: SeriesLike, y: SeriesLike, sample_weight: SeriesLike | None = None) -> float:
-        """R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2 over the steps that have a whole window.
+        """Returns the coefficient of determination of `predict(X)` over the steps with a complete window.
+
+            R^2 = 1 - sum (y - y_hat)^2 / sum (y - mean)^2
 
         Parameters
         ----------
@@ -217,12 +231,12 @@ class NVAR(RegressorMixin, BaseEstimator):
         y : as in `fit`
             Targets.
         sample_weight : (T,), (B, T), list of (T_b,), or None
-            How much each step counts; None: all alike.
+            Weight of every step. None: equal weights.
 
         Returns
         -------
         float
-            1 is best.
+            R^2; 1 is a perfect prediction.
         """
         check_is_fitted(self, "readout_")
         series, targets = _validation.inputs_and_targets(self, X, y, reset=False)
@@ -231,22 +245,25 @@ class NVAR(RegressorMixin, BaseEstimator):
         return explained_share(targets, outputs, self.washout_, sample_weight)
 
     def forecast(self, steps: int, *, warmup: SeriesLike | None = None) -> Array:
-        """u(t+1) = y(t): predict, take the prediction as the next input, and so on.
+        """Forecasts the next steps: each prediction is fed back as the next input.
 
-        For models fitted to predict their own next input, `fit(u[:-1], u[1:])`; others are refused. Data without noise want a
-        penalty that one step does not show: where a forecast grows without bound, give ridge=1e-4 in place of "auto".
+            u(t+1) = y(t)
+
+        The model must have been fitted to predict its own next input, `fit(u[:-1], u[1:])`. If a forecast of noise-free data
+        grows without bound, use ridge=1e-4 in place of "auto": one-step errors do not show which penalty keeps a long forecast
+        stable.
 
         Parameters
         ----------
         steps : int
-            How many.
+            Number of steps.
         warmup : (T, F) or None
-            Begin after the end of this series; None: after the last value that the model was shown.
+            Series after which the forecast begins. None: the training data.
 
         Returns
         -------
         (steps, F) or (B, steps, F) array
-            The forecast.
+            Forecast values.
 
         Examples
         --------
@@ -254,8 +271,8 @@ class NVAR(RegressorMixin, BaseEstimator):
         >>> import echoscale as es
         >>> wave = np.sin(0.2 * np.arange(300))[:, None]
         >>> model = es.NVAR(lags=2, degree=1).fit(wave[:-1], wave[1:])
-        >>> bool(np.abs(model.forecast(20)[:, 0] - np.sin(0.2 * np.arange(300, 320))).max() < 1e-3)
-        True
+        >>> print(model.forecast(3)[:, 0].round(3), np.sin(0.2 * np.arange(300, 303)).round(3))
+        [-0.305 -0.488 -0.652] [-0.305 -0.488 -0.652]
         """
         check_is_fitted(self, "readout_")
         steps = checks.integer(steps, "steps", minimum=1)
@@ -284,7 +301,7 @@ class NVAR(RegressorMixin, BaseEstimator):
                 scaling.forward(readout.intercept),
                 self._places(features),
                 int(self.stride),
-                1 << (steps - 1).bit_length(),  # powers of two, so that another horizon seldom compiles again
+                1 << (steps - 1).bit_length(),  # a power of two, so that other horizons rarely need a compilation
             )
         result = scaling.back(np.array(made)[:steps].transpose(2, 0, 1))
         return result if np.ndim(past) == 2 else result[0]
@@ -309,7 +326,7 @@ class NVAR(RegressorMixin, BaseEstimator):
         return span
 
     def _places(self, features: int) -> Indices:
-        """Where the factors of every product stand in (1, z), (products, degree); all ones, the constant, is left out."""
+        """Places of the factors of every product in (1, z), (products, degree); the constant, all ones, is left out."""
         variables = self.lags * features
         count = comb(variables + self.degree, self.degree) - 1
         if count > MOST_PRODUCTS:

@@ -1,8 +1,8 @@
-"""One label per sequence: which features a classifier sees.
+"""The choice of features for a classifier of sequences.
 
-What a user leaves open (leak rates, input scaling, changes and ranks of the inputs, pools) is chosen by the error of a ridge
-readout on sequences that are left out one by one, whatever readout follows. The choice is made with few neurons: first of
-changes and ranks, then of leak rates and input scalings on the lanes of one run. Only the best is run in full.
+Options that are left open (leak rates, input scaling, changes and ranks of the inputs, pools) are chosen by the leave-one-out
+error of a ridge readout, also for trained readouts. The choice uses few neurons: first changes and ranks, then leak rates and
+input scalings on the lanes of one run. Only the best choice is run with all neurons.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from echoscale.readouts.pooling import AUTO, WHOLE, Pools
 from echoscale.readouts.states import check_states
 from echoscale.timescales.candidates import Candidate, Candidates, fewer_units, side_by_side
 
-# Candidates, where a user leaves them open. Set on half of the data sets of benchmarks/classification.py, and on made sequences
-# of many classes with few examples each. Changes and ranks are chosen with the first leak rates and the first input scaling.
-IN_PARTS = ("segments", "std", "max", "min")
-SHAPE = ("skew", "positive", "variation")  # beside both sets of pools
+# Candidates for options that are left open. Set on half of the data sets of benchmarks/classification.py, and on synthetic
+# sequences of many classes with few examples each. Changes and ranks are chosen with the first leak rates and input scaling.
+SHAPE = ("skew", "positive", "variation")
+POOLS = ((*WHOLE, *SHAPE), ("segments", "std", "max", "min", *SHAPE))
 SLOWEST = (0.1, 0.03, 0.3)
 INPUT_SCALINGS = (1.0, 0.3)
 
@@ -34,18 +34,21 @@ INPUT_SCALINGS = (1.0, 0.3)
 def choose(
     shared: dict[str, Any], pools: Pools, series: Series, codes: Floats
 ) -> tuple[ESNFeatures, Floats, Candidates | None]:
-    """The transformer with the least error on held-out sequences, its rows (B, columns), not standardised, and what was tried.
+    """The transformer with the smallest error on held-out sequences, its rows (B, columns), and all candidates.
 
-    shared  parameters of all transformers; the seed is one of them, so all have the same weights
+    shared  parameters of all transformers; they include the seed, so all have the same weights
+    The rows are not standardised.
     """
-    sets = [(*WHOLE, *SHAPE), (*IN_PARTS, *SHAPE)] if pools.features == AUTO else [pools.names]
+    sets = POOLS if pools.features == AUTO else (pools.names,)
     changes = [True, False] if pools.changes is None and shared["network"] is None else [pools.with_changes]
     ranks = [False, True] if pools.ranks is None and shared["scale"] is not None else [bool(pools.ranks)]
     heard = [replace(pools, changes=each, ranks=ranked, standardise=False) for each, ranked in product(changes, ranks)]
-    tried = open_candidates(shared, int(series.lengths.max()))
+    given = shared["network"] is not None
+    rates, scalings = (given or shared[name] is not None for name in ("leak_rate", "input_scaling"))
+    tried = candidates(int(series.lengths.max()), not rates, not scalings)
     errors = np.zeros((1, 1))
     if len(heard) * len(tried) * len(sets) > 1:
-        # Changes and ranks by the first candidate; then, with the best of them, all others.
+        # The first candidate chooses changes and ranks; the other candidates then use the best of them.
         first = [errors_of(shared, tried[:1], each, sets, series, codes) for each in heard]
         best = int(np.argmin([each.min() for each in first]))
         heard, errors = heard[best : best + 1], first[best]
@@ -70,10 +73,10 @@ def errors_of(
     series: Series,
     codes: Floats,
 ) -> Floats:
-    """Errors on sequences left out one by one, (candidates, sets of pools): all candidates run on lanes, with few neurons."""
+    """Leave-one-out errors, (candidates, sets of pools): all candidates run on lanes, with few neurons."""
     model, given = ESNFeatures(**shared), shared["network"]
     networks = [model._described(fewer_units(model._sizes()), each) for each in tried] if given is None else [given]
-    # The weights are the same for all: a network that spreads its leak rates has all hyper-parameters that the others have.
+    # All candidates have the same weights. A network that spreads its leak rates has the hyper-parameters of all others.
     widest = next((each for each in networks if each.spreads_leaks), networks[0])
     options = {name: shared[name] for name in ("washout", "scale", "dtype", "device", "random_state")}
     every = replace(pools, features=union(sets))
@@ -84,13 +87,11 @@ def errors_of(
     return np.array([least_error(rows, codes) for rows in found]).reshape(len(lanes), len(sets))
 
 
-def open_candidates(shared: dict[str, Any], longest: int) -> list[Candidate]:
-    """Leak rates and input scalings to try, NaN where they are given; no slower than the longest sequence."""
-    given = shared["network"] is not None
+def candidates(longest: int, leak_rates: bool = True, input_scalings: bool = True) -> list[Candidate]:
+    """Leak rates and input scalings to try, NaN where they are given; the slowest timescale is at most the longest sequence."""
     slowest = [each for each in SLOWEST if each * longest >= 1] or [1.0]
-    ranges = [(np.nan, np.nan)] if given or shared["leak_rate"] is not None else [(each, 1.0) for each in slowest]
-    scalings = (np.nan,) if given or shared["input_scaling"] is not None else INPUT_SCALINGS
-    return [Candidate(*each, scaling) for each, scaling in product(ranges, scalings)]
+    ranges = [(each, 1.0) for each in slowest] if leak_rates else [(np.nan, np.nan)]
+    return [Candidate(*each, scaling) for each, scaling in product(ranges, INPUT_SCALINGS if input_scalings else (np.nan,))]
 
 
 def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ def union(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def warn_of_states(rows: Floats, pools: Pools, esn: ESN) -> None:
-    """Warn of states that are saturated or stand still, as far as pools tell."""
+    """Warns of states that are saturated or hardly move, as far as the pools show it."""
     where = pools.columns(esn.units, rows.shape[1])
     levels = next((name for name in ("mean", "segments", "last", "snapshots") if name in where), None)
     if levels is None or len(rows) < 2:

@@ -34,104 +34,110 @@ if TYPE_CHECKING:
 
 
 class ESNStepClassifier(ClassifierMixin, StepEstimator):
-    """Give every step of a series a label: the class with the largest output of a readout of the state.
+    """Classification of every step of a series, with a readout of the states of an echo state network.
 
-        z(t) = W_out [x(t), columns(t)] + b
+        z(t) = W_out [x(t), columns(t)] + b,    label(t) = class with the largest z(t)
 
-    X is one series (T, F) with y (T,), a batch (B, T, F) with y (B, T), or lists of both. For one label per sequence, see
-    `ESNClassifier`.
-
-    `fit` starts every series from the zero state, `predict` and `score` from rest; `predict(X, state=...)` carries on, as in
-    `ESNRegressor`. `partial_fit` carries on from the chunk before.
+    X is one series (T, F) with y (T,), a batch (B, T, F) with y (B, T), or lists of both. `fit` starts every series from the
+    zero state, `predict` and `score` start from rest (see `ESNRegressor`), and `predict(X, state=...)` continues from a state.
+    `partial_fit` continues from the chunk before.
 
     Parameters
     ----------
-    units : int or tuple of int
-        Number of neurons, of one reservoir or of each of several side by side.
+    units : int or tuple of int, default (100, 100, 100, 100)
+        Number of neurons of one reservoir, or of each parallel reservoir.
     leak_rate : float, tuple or None
-        alpha in (0, 1] of all reservoirs, or of each; 1 forgets at once. None: chosen by held-out error, as in `ESNRegressor`.
-    spectral_radius : float or tuple
-        Spectral radius of the recurrent matrices.
+        Leak rate alpha in (0, 1], one for all reservoirs or one for each. Smaller values give longer memory, of about 1 / alpha
+        steps; with 1 a neuron forgets at once. None: chosen on held-out data, as in `ESNRegressor`.
+    spectral_radius : float or tuple, default 0.95
+        Spectral radius of the recurrent matrix W, one for all reservoirs or one for each. Larger values give longer memory.
     input_scaling : float, tuple or None
-        Scale of the input weights. None: chosen by held-out error, as in `ESNRegressor`.
+        Scale of the input weights, one for all reservoirs or one for each. Larger values drive tanh closer to saturation. None:
+        chosen on held-out data, as in `ESNRegressor`.
     network : Network or None
-        Any network, in place of the four parameters before.
+        Description of any other network, in place of the four parameters above.
     columns : Columns or None
-        Inputs, squares and products of states that the readout sees beside the states, see `echoscale.readouts.Columns`.
-        None: the states alone.
+        Inputs, squares and products of states that the readout sees beside the states; see `echoscale.readouts.Columns`. None:
+        the states only.
     readout : None, Softmax or Sigmoid
-        How W_out is found. None: ridge regression on one-hot labels, solved at once, with `partial_fit`. Otherwise least
-        cross-entropy, trained by minibatches, see `echoscale.readouts.Softmax` and `echoscale.readouts.Sigmoid`. A readout
-        that is trained keeps all rows in memory.
+        Method that fits W_out. None: ridge regression on one-hot labels, which also has `partial_fit`.
+        `echoscale.readouts.Softmax` or `echoscale.readouts.Sigmoid`: minimal cross-entropy, trained by minibatches with all
+        rows in memory.
     washout : int or None
-        Steps at the start of every series that `fit` and `score` do not count. None: 100, or a tenth of the shortest series
-        where that is less. `partial_fit` does not know the end of its series: None is then the washout of a `fit` before it, or
-        100. With a number, chunks equal one fit of the whole.
-    scale : "standard" or None
-        "standard": the network receives inputs of mean 0 and standard deviation 1, over all data of `fit`, or over the first
-        chunk of `partial_fit`. A column that is constant there becomes 0. None: the network receives the data as they are.
-    ridge : "auto", float or list of floats
-        Penalty on the readout's weights. "auto": from a path of 1e-12 to 1e4 times the mean squared singular value of
-        the states, the best on held-out folds; a list: the best of it. Where the smallest of the path is among the
-        best, it goes on down to 0 with an exact solution that needs all rows at once (up to 512 MiB). With too little
-        data for two folds of four steps, "auto" is 1e-4 times that mean square. A trained readout has 1e-5, which folds
-        would train many times. In `partial_fit`, every chunk is a block, dealt out to the folds in turn, and "auto"
-        chooses again at every call; before there are two folds it is 1e-4 times the mean square, and after a `fit` the
-        relative penalty of that fit stays.
-    folds : int
-        Number of folds that choose a penalty: blocks of time with a gap of a twentieth of a fold between them (whole series
-        where there are as many series as folds; fewer folds where data are short).
-    dtype : "float32" or "float64"
+        Number of steps at the start of every series that `fit` and `score` run but do not count. None: 100, or a tenth of the
+        shortest series if that is less. In `partial_fit`, None is the washout of the last `fit`, or 100. With a number, fitting
+        chunk by chunk equals one fit of the whole series.
+    scale : "standard" or None, default "standard"
+        Scaling of the inputs. "standard": the network receives inputs of mean 0 and standard deviation 1, measured in `fit` or
+        on the first chunk of `partial_fit`; a constant column becomes 0. None: inputs are used unchanged.
+    ridge : "auto", float or list of floats, default "auto"
+        Ridge penalty on the readout weights. "auto": the best on held-out folds, from 1e-12 to 1e4 times the mean squared
+        singular value of the states. A list: the best entry. If the smallest penalty of the path is among the best, the path
+        continues down to 0 with an exact solution that keeps all rows (up to 512 MiB). With too little data for two folds of
+        four steps, "auto" is 1e-4 times the mean squared singular value. For `Softmax` and `Sigmoid`, "auto" is 1e-5.
+
+        In `partial_fit`, every chunk is a block that is assigned to the folds in turn, and "auto" chooses again at every call.
+        Before there are two folds, "auto" is 1e-4 times the mean squared singular value. After a `fit`, the relative penalty of
+        that fit is kept.
+    folds : int, default 5
+        Number of folds for the choice of the penalty. Folds are blocks of time, separated by gaps of a twentieth of a fold;
+        with at least as many series as folds, whole series are held out. Short data have fewer folds.
+    dtype : "float32" or "float64", default "float32"
         Precision of the network.
     device : None, "cpu", "gpu" or a jax.Device
-        Where it runs; None: JAX's choice.
+        Device that runs the network. None: JAX's choice.
     random_state : int, numpy.random.RandomState or None
-        Seed of the weights and of the order of minibatches; None: fresh entropy.
+        Random seed of the weights and of the order of minibatches. None: a new seed at every fit.
 
     Attributes
     ----------
     classes_ : (O,) array
-        The labels, sorted.
+        Class labels, sorted.
     esn_ : ESN
         The network with its weights.
     candidates_ : Candidates or None
-        Leak rates, input scalings and held-out errors of the candidates, with `chosen`, `table` and `plot()`; None if nothing
+        Leak rates, input scalings and held-out errors of all candidates, with `chosen`, `table` and `plot()`; None if nothing
         was chosen. In a stream, the first chunk chooses.
     readout_ : Readout
-        W_out and b (O,), for states and columns that are not standardised.
+        Weights W_out and intercept b (O,), for states and columns that are not standardised.
     steepness_ : float
-        beta in p = softmax(beta z), of `predict_proba`.
+        Steepness beta of the probabilities softmax(beta z).
     ridge_ : float
-        The penalty, as given or as chosen.
+        Ridge penalty, given or chosen.
     ridge_curve_ : RidgeCurve or None
-        The error of the held-out folds against the penalty, with `plot()` and `table()`; None where nothing was chosen.
+        Error on held-out folds for every penalty, with `plot()` and `table()`; None if nothing was chosen.
     scaling_ : Scaling
         Mean and spread of every input.
     columns_ : Columns
-        What the readout sees beside the states.
+        Columns that the readout sees beside the states.
     washout_ : int
-        The steps that the last fit did not count.
+        Washout of the last fit.
     state_ : (N,) or (B, N) array
-        The states after the last step that was fitted, and with several inputs as columns the last inputs, as `ESNRegressor`
-        has them.
+        States after the last fitted step. With several inputs as columns, the last inputs follow, as in `ESNRegressor`.
     rest_ : array
-        The state from which `predict` starts a series, laid out as `state_`.
+        State from which `predict` starts a series, in the layout of `state_`.
     statistics_ : Statistics
-        With ridge regression; `partial_fit` adds to them.
+        Means and sums of products of states and one-hot labels, to which `partial_fit` adds; only with ridge regression.
     history_ : TrainingHistory
-        With a trained readout.
+        Loss and accuracy of every epoch; only with `Softmax` or `Sigmoid`.
     n_features_in_ : int
-        F.
+        Number F of inputs.
+
+    See Also
+    --------
+    echoscale.ESNClassifier : Predicts one label per sequence.
 
     Examples
     --------
     >>> import numpy as np
     >>> import echoscale as es
     >>> u = np.random.default_rng(0).normal(size=(1000, 1))
-    >>> labels = np.where(np.roll(u[:, 0], 1) > np.roll(u[:, 0], 2), "rose", "fell")  # from two steps ago to the last step
+    >>> labels = np.where(np.roll(u[:, 0], 1) > np.roll(u[:, 0], 2), "rose", "fell")  # from u(t-2) to u(t-1)
     >>> model = es.ESNStepClassifier(units=100, random_state=0).fit(u[:800], labels[:800])
-    >>> model.predict(u[800:], state=model.state_).shape, model.score(u[800:], labels[800:]) > 0.9
-    ((200,), True)
+    >>> print(model.predict(u[800:], state=model.state_)[:4], labels[800:804])
+    ['rose' 'fell' 'rose' 'fell'] ['rose' 'fell' 'rose' 'fell']
+    >>> round(model.score(u[800:], labels[800:]), 1)
+    1.0
     """
 
     classes_: Array
@@ -173,25 +179,25 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
 
     @all_or_nothing
     def fit(self, X: SeriesLike, y: SeriesLike) -> ESNStepClassifier:
-        """Run the network from the zero state and solve for the readout, or train it.
+        """Runs the network over X from the zero state and fits the readout.
 
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
-            Inputs; a single input needs no axis of its own.
+            Inputs. An array with one axis is one column.
         y : (T,), (B, T) or list of (T_b,)
             Label of every step.
 
         Returns
         -------
         ESNStepClassifier
-            Itself.
+            The fitted estimator.
         """
         series, labels = self._data(X, y, reset=True, least=2)
         self.classes_ = classes_of(labels)
         targets, readout = self._one_hot(labels, series), class_labels.readout_of(self.readout)
         for name in ("history_", "statistics_", "fold_statistics_"):
-            self.__dict__.pop(name, None)  # of another fit before
+            self.__dict__.pop(name, None)  # left by an earlier fit
         ridge, washout = self._penalties(), self._washout(series)
         steps = self._begin(series, targets, washout)
         if readout is None:
@@ -206,7 +212,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
     def partial_fit(
         self, X: SeriesLike, y: SeriesLike, classes: npt.ArrayLike | None = None, *, new_series: bool = False
     ) -> ESNStepClassifier:
-        """Add a chunk, which continues the one before. For ridge regression.
+        """Adds a chunk of data that continues the chunk before, for a ridge readout.
 
         The first call sets the scaling of the inputs.
 
@@ -217,14 +223,14 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         y : (T,), (B, T) or list of (T_b,)
             Label of every step.
         classes : list of labels, or None
-            All classes there are, for the first call; None: those in y.
+            All classes, for the first call. None: the labels in y.
         new_series : bool
-            Begin from the zero state, and wash out again, keeping all that was learned.
+            Whether the chunk begins new series, with the zero state and a washout. What was learned is kept.
 
         Returns
         -------
         ESNStepClassifier
-            Itself.
+            The fitted estimator.
         """
         class_labels.readout_of(self.readout)
         first = not hasattr(self, "esn_")
@@ -242,83 +248,86 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
         return self
 
     def decision_function(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
-        """z = W_out [x, columns] + b; for two classes the difference of both, > 0 for classes_[1].
+        """Returns the scores z(t) = W_out [x(t), columns(t)] + b of all classes at every step.
 
-        With ridge regression, z is near 1 for the right class and 0 for the others; with "sigmoid" and "softmax", above 0 and
-        below.
+        For two classes, the result is the difference of both scores, positive for classes_[1]. With ridge regression, z is near
+        1 for the right class and near 0 for the others. With `Softmax` and `Sigmoid`, z is positive for likely classes and
+        negative for others.
 
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
-        state : (N,) or (B, N), or None
-            Where the network begins; None: at rest.
+        state : array like `state_`, or None
+            Initial state. None: the state at rest, `rest_`.
 
         Returns
         -------
         (T, O), (B, T, O) or list
-            z, without the last axis for two classes.
+            Scores, without the last axis for two classes.
         """
         return class_labels.decided(self._scores(X, state)[0], self.classes_)
 
     def predict_proba(self, X: SeriesLike, *, state: npt.ArrayLike | None = None) -> Any:
-        """softmax(beta z), or sigmoid(beta z) over its sum: probabilities of the classes.
+        """Returns the probabilities of all classes at every step.
 
-        With ridge regression, beta is one over the mean squared error of held-out steps. Trained readouts have beta = 1 unless
-        they have `calibrate=True`.
+            p = softmax(beta z),    with `Sigmoid`: p = sigmoid(beta z) over its sum
+
+        With ridge regression, beta is one over the mean squared error on held-out steps. With `Softmax` and `Sigmoid`, beta is
+        1 unless `calibrate=True`.
 
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
-        state : (N,) or (B, N), or None
-            Where the network begins; None: at rest.
+        state : array like `state_`, or None
+            Initial state. None: the state at rest, `rest_`.
 
         Returns
         -------
         (T, O), (B, T, O) or list
-            They add up to 1 over the last axis.
+            Probabilities, which add up to 1 over the last axis.
         """
         scores, _ = self._scores(X, state)
         return class_labels.probable(scores, self.steepness_, self.readout)
 
     def predict(self, X: SeriesLike, *, state: npt.ArrayLike | None = None, return_state: bool = False) -> Any:
-        """The class with the largest z of every step, washout included.
+        """Returns the class with the largest score at every step, washout included.
 
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
-        state : (N,) or (B, N), or None
-            Where the network begins; None: at rest.
-        return_state : bool
-            Also return the last states, for the next piece.
+        state : array like `state_`, or None
+            Initial state. None: the state at rest, `rest_`.
+        return_state : bool, default False
+            Whether the last state is returned too, for the next piece.
 
         Returns
         -------
         (T,), (B, T) or list of (T_b,)
-            Labels; with `return_state`, also the states.
+            Labels. With `return_state`, a pair of labels and last state.
         """
         scores, last = self._scores(X, state)
         labels = class_labels.largest(scores, self.classes_)
         return (labels, last) if return_state else labels
 
     def score(self, X: SeriesLike, y: SeriesLike, sample_weight: SeriesLike | None = None) -> float:
-        """The share of right labels, over the steps after the washout.
+        """Returns the accuracy: the share of steps after the washout with the right label.
 
         Parameters
         ----------
         X : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         y : as in `fit`
-            Labels.
+            Label of every step.
         sample_weight : as y, or None
-            How much each label counts; None: all alike.
+            Weight of every step. None: equal weights.
 
         Returns
         -------
         float
-            Accuracy. The default washout follows from these series.
+            Accuracy. The default washout depends on the length of these series.
         """
         self._check_ready()
         series, labels = self._data(X, y, reset=False)
@@ -363,7 +372,7 @@ class ESNStepClassifier(ClassifierMixin, StepEstimator):
     def _train(
         self, readout: Minibatches, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int
     ) -> None:
-        """A readout by minibatches: all states after the washout are rows, in the order of the series."""
+        """Trains a readout by minibatches; its rows are all states after the washout, series after series."""
         labels = self._counted_targets(series, targets, washout).argmax(axis=1)
         esn = steps.esn
         rows, last = state_rows(esn, steps.inputs.apply(series), washout, steps.columns)

@@ -57,7 +57,9 @@ class Steps:
     noise: float = 0.0
 
     def prepared(self, series: Series, targets: Series, last: Array | None = None) -> tuple[Series, Series]:
-        """The input of the network and the targets of the readout, in units of the network; last: the outputs before."""
+        """The inputs of the network and the targets of the readout, in units of the network; last: the outputs before the first
+        step.
+        """
         heard = self.inputs.apply(series)
         if self.esn.n_outputs:
             heard = teacher_forced(heard, self.outputs.apply(targets), last)
@@ -73,7 +75,7 @@ class Steps:
     def fitted(
         self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int, tie: float
     ) -> tuple[Fitted, Array]:
-        """The readout of all series from the zero state, and the state after the last step; tie as in `RidgeCurve`."""
+        """The readout of all series, run from the zero state, and the state after the last step; tie as in `RidgeCurve`."""
         held_out = fit.splits_of(folds, series.lengths, washout, ridge is None or len(ridge) > 1)
         heard, wanted = self.prepared(series, targets)
         parts, state = self.statistics(heard, wanted, held_out.edges)
@@ -84,7 +86,7 @@ class Steps:
             unknown = np.asarray(np.isnan(values).any(axis=1))
             return features, values, [each[~unknown[each]] for each in held_out.rows()]
 
-        # Noise bounds the Gram matrix from below: what rounding might lose is lost in noise anyway.
+        # Noise bounds the eigenvalues of the Gram matrix from below, so rounding loses nothing and no exact solution is needed.
         found = fit.fit_readout(parts, held_out.splits, ridge, None if self.noise else rows, tie)
         return found, self.joined(state, targets)
 
@@ -110,7 +112,7 @@ class Steps:
         """
         esn, columns, scaled = self.esn, self.columns, self.inputs.apply(series)
         if esn.n_outputs:
-            heard = Series([np.zeros((1, esn.columns))] * series.count, series.kind)  # its form alone
+            heard = Series([np.zeros((1, esn.columns))] * series.count, series.kind)  # only its form is used
             begin, last = self._split(state)
             truth = None if known is None else self.outputs.apply(known)
             start = (*columns.split(begin, heard, esn), last)
@@ -131,7 +133,7 @@ class Steps:
         return as_given(outputs, series), columns.joined(after, scaled, before)
 
     def at_rest(self, known_mean: bool) -> Array:
-        """The state that a series starts from if its past is not known; zero if the mean of the inputs is not known."""
+        """The state from which a series with an unknown past starts; zero if the mean of the inputs is not known."""
         esn = self.esn
         found = at_rest(esn) if known_mean and not esn.n_outputs else None
         states = np.zeros(esn.units, esn.dtype) if found is None else found
@@ -140,11 +142,11 @@ class Steps:
     def check_states(self, found: Statistics) -> None:
         """Warn of states that are saturated or hardly move."""
         units = self.esn.units
-        squares = np.diagonal(found.scatter)[:units] / found.count - self.noise * self.noise  # the noise is not theirs
+        squares = np.diagonal(found.scatter)[:units] / found.count - self.noise * self.noise  # without the noise
         check_states(found.mean[:units], squares, self.esn)
 
     def joined(self, state: Array, targets: Series) -> Array:
-        """The state after a fit: with output feedback, the last targets are part of it."""
+        """The state after a fit; with output feedback, it includes the last targets."""
         return np.concatenate([state, self.outputs.forward(last_rows(targets))], axis=-1) if self.esn.n_outputs else state
 
     def _split(self, state: npt.ArrayLike | None) -> tuple[Any, Any]:
@@ -163,13 +165,13 @@ class Steps:
 
 
 def wanted_of(heard: Series, targets: Series, columns: Columns, inputs: Scaling, outputs: Scaling, difference: str) -> Series:
-    """The targets of the readout, in units of the network: as they are, or their changes since the last known value."""
+    """The targets of the readout in units of the network: the values, or their changes since the last known value."""
     wanted = outputs.apply(targets)
     return changes(heard, wanted, inputs, outputs, int(columns.inputs or 0)) if difference == LAST else wanted
 
 
 class StepEstimator(ESNEstimator):
-    """An estimator with an output at every step: the network and the readout of the last fit, and where its data ended."""
+    """An estimator with an output at every step: it keeps the network, the readout and the last state of a fit."""
 
     columns: Columns | None
     washout: int | None
@@ -201,11 +203,11 @@ class StepEstimator(ESNEstimator):
         return penalties_of(self)
 
     def _washout(self, series: Series) -> int:
-        """The steps of these series that do not count: as given, or by the shortest of them."""
+        """The number of washout steps for these series: as given, or from the shortest series."""
         return washout_steps(self.washout, int(series.lengths.min()))
 
     def _counted_targets(self, series: Series, targets: Series, washout: int) -> Array:
-        """Targets of the steps that count; too few of them are refused."""
+        """Targets of the steps after the washout; too few targets raise an error."""
         check_longer_than(series, washout, "X")
         values = counted(targets.values, washout)
         left = int((~np.isnan(values).any(axis=1)).sum())
@@ -226,10 +228,10 @@ class StepEstimator(ESNEstimator):
         n_outputs: int | None = None,
         **options: Any,
     ) -> Steps:
-        """A network for these data, with the leak rates and the input scaling chosen by folds where they are left open.
+        """A network for these data; folds choose the leak rates and the input scaling that are left open.
 
         washout    None: a stream, whose end is not known
-        n_outputs  outputs that may be fed back
+        n_outputs  number of outputs that may be fed back
         """
         self.candidates_ = None
         described, seed, inputs = self.make_network(), seed_of(self.random_state), scaling_of(self.scale, series)
@@ -250,7 +252,7 @@ class StepEstimator(ESNEstimator):
         difference: str = NONE,
         noise: float = 0.0,
     ) -> Candidates | None:
-        """The candidates with their errors on held-out data; None where data are too short."""
+        """The candidates with their errors on held-out data; None if the data are too short."""
         wanted = wanted_of(heard, targets, columns, inputs, outputs, difference)
         spread = 1.0 if self.scale == STANDARD else float(Scaling.of(heard.values).spread.max())
         tried = candidates.candidates(int(heard.lengths.max()), self.leak_rate is None, self.input_scaling is None, spread)
@@ -264,7 +266,7 @@ class StepEstimator(ESNEstimator):
         )
 
     def _candidate(self) -> Candidate:
-        """As the last fit chose it, or the first one."""
+        """The candidate that the last fit chose, or the first one."""
         found = getattr(self, "candidates_", None)
         return candidates.FIRST if found is None else found.chosen
 
@@ -281,10 +283,10 @@ class StepEstimator(ESNEstimator):
         check_is_fitted(self, "readout_")
 
     def _fit_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int) -> None:
-        """Fit on targets step by step, all series from the zero state."""
+        """Fits the readout to the targets of every step; all series start from the zero state."""
         self._counted_targets(series, targets, washout)
         found, state = steps.fitted(series, targets, washout, ridge, self.folds, self._tie)
-        # Only now: a fit that fails leaves the last one whole.
+        # Deleted only now: if a fit fails, the model before it stays complete.
         self.__dict__.pop("fold_statistics_", None)
         self._keep_network(steps, washout)
         self._keep_readout(found, steps)
@@ -292,11 +294,11 @@ class StepEstimator(ESNEstimator):
         steps.check_states(found.statistics)
 
     def _add_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, new_series: bool) -> None:
-        """Add a chunk that continues the series of the last call (or begins new ones)."""
+        """Adds a chunk that continues the series of the last call, or begins new ones."""
         if ridge is not None and len(ridge) > 1:
             raise ValueError(f"partial_fit needs one fixed ridge or 'auto', got {len(ridge)} penalties.")
         first = not hasattr(self, "esn_")
-        # A stream's end is not known: the washout of a fit before is used, or 100 steps.
+        # The length of a stream is not known: the washout of an earlier fit is used, or 100 steps.
         washout = self.washout_ if self.washout is None and not first else washout_steps(self.washout)
         begin = first or new_series
         if not begin and np.shape(self.state_)[:-1] != (() if series.kind == "one" else (series.count,)):
@@ -327,7 +329,7 @@ class StepEstimator(ESNEstimator):
         self.rest_ = steps.at_rest(self.scale == STANDARD)
 
     def _keep_readout(self, found: Fitted, steps: Steps) -> None:
-        """What was fitted, with the readout in units of the targets; no readout if all steps are in the washout."""
+        """Keeps the fitted readout in units of the targets; no readout if all steps are in the washout."""
         self.statistics_, self.ridge_, self.ridge_curve_ = found.statistics, found.ridge, found.curve
         if found.statistics.count > 0:
             self.readout_ = steps.in_units_of_data(found.readout)

@@ -44,10 +44,11 @@ def auto(
 
         y(t) = A (u(t), u(t-1), ...) + b + sum_m W_m x_m(t)
 
-    Persistence, seasonal naive, exponential smoothing, ridge regression on lags and on their products are baselines in the same
-    table. Their mean weights each by its past errors. Networks of several structures, each with many hyper-parameters at once,
-    are judged by folds that are blocks of time, and the best few are averaged. The model uses networks if they are clearly
-    better, in standard errors, on data that were not used to choose them.
+    Persistence, seasonal naive, exponential smoothing, ridge regression on lags, on their products and on leaky integrals of
+    the inputs are baselines in the same table. Their mean weights each by its past errors. Networks of several structures, each
+    with many hyper-parameters at once, are judged by folds that are blocks of time. The hyper-parameters of the best network
+    are tuned, and the best few networks are averaged. The model uses networks if they are clearly better, in standard errors,
+    on data that were not used to choose them.
 
     Parameters
     ----------
@@ -124,7 +125,8 @@ def _result(search: Search) -> Found:
     problem, compared = search.steps.problem, compare(search)
     winner = winner_of(compared.errors, compared.simple, problem.gap)
     linear, groups = final(search, compared, winner)
-    networks = tuple(_described(group, lane) for group in groups for lane in range(len(group.coef)))
+    drawn = [group for group in groups if not group.esn.network.linear]
+    networks = tuple(_described(group, lane) for group in drawn for lane in range(len(group.coef)))
     error = _shown(problem, compared, winner)
     return Found(
         model_of(problem, search.steps.drive, linear, groups),

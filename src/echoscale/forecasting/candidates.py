@@ -1,8 +1,8 @@
 """Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
 
-Of `es.auto`, a `Member` reads the states of one lane of a network, with or without lags of the input beside them, or lags
-alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors differ, and the
-choice of one would overfit the folds.
+Of `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
+them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors
+differ, and the choice of one would overfit the folds.
 
 Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
 is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before
@@ -13,21 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
-from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, mean_of
-from echoscale.forecasting.model import NAIVE_NAMES, Method, Naive, Trend
-from echoscale.forecasting.networks import Net, draw_network, run_lanes, units_for
+from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, constant, mean_of
+from echoscale.forecasting.model import Method, Naive, Trend
+from echoscale.forecasting.networks import Net, draw_network, states, units_for
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
 from echoscale.forecasting.readers import LEAST_ROWS, Option, Reader
-from echoscale.forecasting.rows import Origins, Steps
+from echoscale.forecasting.rows import Origins, Steps, statistics
 from echoscale.forecasting.weights import ALIKE
 from echoscale.readouts import penalties, splits
-from echoscale.readouts.penalties import RELATIVE, UNCHOSEN
+from echoscale.readouts.penalties import RELATIVE, UNCHOSEN, take_columns
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
@@ -39,17 +40,13 @@ ALLOWED = 1.15
 WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
 ROWS_PER_LAG = 5
 LONGEST_SEASON_WINDOW = 49
-# Options that the folds cannot tell from the best are averaged, at most this number.
-MOST_ALIKE = 3
 # Networks need this number of steps before the first cut.
 LEAST_FOR_NETWORKS = 80
 STRUCTURES = ("hierarchical", "ring", "single")
 LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
 UNITS, STEPS_PER_UNIT = (20, 100), 5
-# Windows of lags beside a network; differences that networks try.
-WINDOW_BESIDE, DIFFERENCES_OF_NETWORKS = 13, 2
-# Windows and lanes that go on after the first cut.
-WINDOWS_KEPT, LANES_KEPT = 5, 5
+# Lags beside a network, at most.
+WINDOW_BESIDE = 13
 
 
 # ---------------------------------------------------------------------------------------------------- a target every step
@@ -60,8 +57,8 @@ class Member:
     """A candidate that is fitted at one split.
 
     error    of the folds, in standard deviations of the target
-    round    which network; lane: which hyper-parameters of it (-1: lags alone)
-    states   coef (O, columns of a network); None for lags alone
+    round    which network; lane: which hyper-parameters of it (-1: no drawn network)
+    states   coef (O, columns of a network, or of leaky integrals with their products); None for lags alone
     beside   what it makes of the lags, with the intercept
     change   whether it was fitted to the change since now
     """
@@ -96,6 +93,32 @@ def product_members(steps: Steps, split: Split) -> list[Member]:
         size = len(chosen) * steps.features  # the nearest lags are the first columns
         sets.append((chosen, np.concatenate([np.arange(size), widest + np.flatnonzero(later < size)])))
     return _without_states(steps, steps.products, split, sets)
+
+
+def integral_members(steps: Steps, split: Split, window: Lags) -> list[Member]:
+    """Ridge on leaky integrals, with and without their products, and with and without a window of lags; the best first."""
+    if not steps.integrals.several:
+        return []
+    whole = splits.training(steps.slow, split)
+    pairs, path = _folds(splits.pairs(steps.slow, split.folds), whole)
+    units, width = steps.integrals.esn.units, steps.integrals.width
+    kinds = steps.targets_after(whole.features)
+    found = []
+    for chosen, size in product([(), window], sorted({units, width})):
+        used = np.concatenate([np.arange(size), width + steps.columns(chosen)])
+        best = penalties.choose_by_group(pairs, used, kinds, path)
+        for kind, targets in enumerate(kinds):
+            readout = penalties.fit_columns(whole, used, targets, float(best.relative[kind]))
+            states = np.pad(readout.coef[:, :size], ((0, 0), (0, width - size)))
+            linear = _beside_states(steps.problem, chosen, readout.coef[:, size:], readout.intercept, kind == 1)
+            found.append(Member(float(best.error[kind]), -1, -1, states, linear, kind == 1))
+    return sorted(found, key=lambda each: each.error)
+
+
+def _beside_states(problem: Problem, chosen: Lags, coef: Floats, intercept: Floats, change: bool) -> LinearMap:
+    """The map of lags beside states; without lags it holds the intercept alone, on the present step with coefficient 0."""
+    linear = LinearMap(chosen, coef, intercept) if chosen else constant(problem, intercept)
+    return _with_present(linear, problem, change)
 
 
 def _without_states(
@@ -137,8 +160,7 @@ def network_members(
     kinds = steps.targets_after(units + steps.width)
     entries = []
     for chosen in beside:
-        extra = units + steps.columns(chosen) if chosen else np.empty(0, np.int64)
-        used = np.concatenate([np.arange(units), extra])
+        used = np.concatenate([np.arange(units), units + steps.columns(chosen)])
         best = penalties.choose_by_group(pairs, used, kinds, path, workers)
         for kind in range(len(kinds)):
             for lane in range(best.error.shape[0]):
@@ -153,9 +175,7 @@ def network_members(
             break
         readout = penalties.fit_columns(whole.lane(lane), used, kinds[kind], relative)
         states = np.ascontiguousarray(readout.coef[:, :units])
-        # Without lags the map holds the intercept alone, on the present step with coefficient 0.
-        coef = readout.coef[:, units:] if chosen else np.zeros((steps.problem.outputs, steps.features))
-        linear = _with_present(LinearMap(chosen or (0,), coef, readout.intercept), steps.problem, kind == 1)
+        linear = _beside_states(steps.problem, chosen, readout.coef[:, units:], readout.intercept, kind == 1)
         found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
     return found, order
 
@@ -219,124 +239,112 @@ class Candidate:
 
 
 def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
-    """One candidate for every kind of trend, and the lanes of every series after its end."""
-    judged: list[list[list[Floats]]] = [[] for _ in smoothing.TRENDS]
-    ends = []
-    for b, line in enumerate(problem.lines):
-        lanes, found = smoothed(line, problem.period, problem.cuts.judged(b), problem.horizon)
-        ends.append(lanes)
-        for each, one in zip(judged, found, strict=True):
-            each.append([one[None]])
-    return [Candidate(name, judged[k], [Trend(name)]) for k, name in enumerate(smoothing.TRENDS)], ends
+    """One candidate for every kind of trend, with the best season at the first cut; and the lanes of every series after its end."""
+    periods = problem.periods or (None,)
+    tried = [
+        [smoothed(line, m, problem.cuts.judged(b), problem.horizon) for b, line in enumerate(problem.lines)] for m in periods
+    ]
+    errors = [np.mean([_first_error(problem, b, made) for b, (_, made) in enumerate(each)]) for each in tried]
+    best = int(np.argmin(errors))
+    lanes, forecasts = zip(*tried[best], strict=True)
+    candidates = [
+        Candidate(name, [[each[k][None]] for each in forecasts], [Trend(name, periods[best])])
+        for k, name in enumerate(smoothing.TRENDS)
+    ]
+    return candidates, list(lanes)
+
+
+def _first_error(problem: HorizonProblem, b: int, forecasts: Floats) -> float:
+    """Mean absolute error of forecasts of series b, (trends, O, H), between the first cut and the second."""
+    low, high = problem.cuts.blocks[b][0]
+    targets = np.arange(low, high)[:, None] + np.arange(1, problem.horizon + 1)
+    truth = problem.lines[b].values[np.minimum(targets, high)]
+    return float(np.abs(forecasts[:, : high - low] - truth)[:, targets <= high].mean())
 
 
 def naive_candidates(problem: HorizonProblem) -> list[Candidate]:
-    """Persistence, and the seasonal naive where there is a season."""
+    """Persistence, and a seasonal naive for every season."""
     found = []
-    for difference in NAIVE_NAMES:
-        if difference == differencing.SEASON and problem.period is None:
-            continue
-        method = Naive(difference, problem.period)
-        judged = []
+    for method in (Naive(differencing.LAST, None), *(Naive(differencing.SEASON, m) for m in problem.periods)):
+        forecasts = []
         for b, line in enumerate(problem.lines):
             origins = problem.cuts.judged(b)
             out = np.full((len(origins), problem.horizon), np.nan)
-            good = origins >= (problem.period or 0)
+            good = origins >= (method.period or 0)
             out[good] = method.forecasts(line.values, origins[good], problem.horizon)
-            judged.append([out[None]])
-        found.append(Candidate(method.name, judged, [method]))
+            forecasts.append([out[None]])
+        name = f"{method.name} {method.period}" if method.period and len(problem.periods) > 1 else method.name
+        found.append(Candidate(name, forecasts, [method]))
     return found
 
 
-def lag_candidates(
-    problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES, loops: Sequence[bool] = (False, True)
-) -> tuple[list[Candidate], dict[str, tuple[float, Recipe]]]:
-    """Ridge on lags with every difference, and the error and recipe of its best window at the first cut.
-
-    loops  direct (False), in closed loop (True), or both
-    """
-    found, best = [], {}
+def best_lags(problem: HorizonProblem, differences: Sequence[str] = differencing.DIFFERENCES) -> dict[str, Option]:
+    """Ridge on the best window of lags of every difference, by its name; the best difference first."""
+    found = {}
     for difference in differences:
-        recipes = _recipes(problem, difference)
-        if not recipes:
-            continue
-        options = [Option(problem, None, [Origins(recipe, line) for line in problem.lines]) for recipe in recipes]
-        ranked = _ranked(options, 0)
-        best[difference] = ranked[0].error(0), ranked[0].recipe
-        found += _of_options(problem, f"lags, {difference}", ranked[:WINDOWS_KEPT], loops)
-    return found, best
+        seasonal = difference not in differencing.WITHOUT_SEASON
+        for m in problem.periods if seasonal else problem.periods[:1] or (0,):
+            periods = (m, *(each for each in problem.periods if each != m)) if m else ()
+            options = _windows(problem, difference, periods)
+            if options:
+                name = f"{difference} {m}" if seasonal and len(periods) > 1 else difference
+                found[name] = min(options, key=lambda option: option.error)
+    return dict(sorted(found.items(), key=lambda each: each[1].error))
 
 
-def _recipes(problem: HorizonProblem, difference: str) -> list[Recipe]:
-    """All windows that the steps before the first cut allow; none where there is no season to take differences of."""
-    period, windows = problem.period, {*WINDOWS}
-    if period is None and difference not in differencing.WITHOUT_SEASON:
+def least_error(problem: HorizonProblem) -> float:
+    """Error of ridge on the best lags before the first cut."""
+    return min((option.error for option in best_lags(problem).values()), default=np.inf)
+
+
+def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...]) -> list[Option]:
+    """Windows that the steps before the first cut allow, judged on the rows of the longest: its statistics hold theirs."""
+    windows = {*WINDOWS, *(m + 1 for m in periods if m < LONGEST_SEASON_WINDOW)}
+    recipes = [Recipe(difference, window, periods) for window in sorted(windows)]
+    most, before = max(problem.before // ROWS_PER_LAG, 1), problem.before
+    recipes = [each for each in recipes if each.window <= most and max(each.memory, problem.skip) + LEAST_ROWS < before]
+    if not recipes:
         return []
-    if period is not None and period < LONGEST_SEASON_WINDOW:
-        windows.add(period + 1)
-    recipes = [Recipe(difference, window, period) for window in sorted(windows)]
-    most = max(problem.before // ROWS_PER_LAG, 1)
-    return [each for each in recipes if each.window <= most and each.memory + LEAST_ROWS < problem.before]
-
-
-def network_candidates(
-    problem: HorizonProblem, best: dict[str, tuple[float, Recipe]], seed: int, loops: Sequence[bool] = (False, True)
-) -> list[Candidate]:
-    """Networks beside lags, with the differences that do best with lags alone."""
-    if problem.before < LEAST_FOR_NETWORKS or not best:
-        return []
-    found = []
-    for place, difference in enumerate(sorted(best, key=lambda each: best[each][0])[:DIFFERENCES_OF_NETWORKS]):
-        recipe = best[difference][1]._replace(window=min(best[difference][1].window, WINDOW_BESIDE))
-        options = []
-        for number, structure in enumerate(STRUCTURES):
-            options += _lanes(problem, recipe, structure, [seed, len(STRUCTURES) * place + number])
-        found += _of_options(problem, f"network, {difference}", _ranked(options, 0)[:LANES_KEPT], loops)
+    origins = [Origins(recipes[-1], line, first=problem.skip) for line in problem.lines]
+    few = statistics(origins, problem.cuts.folds.edges, problem.some)
+    found, features = [], few[0].features
+    for recipe in recipes:
+        used = np.append(np.arange(recipe.window), np.arange(recipes[-1].window, features))
+        found.append(Option(problem, recipe, few=[take_columns(each, used, np.array([features])) for each in few]))
     return found
+
+
+def best_network(problem: HorizonProblem, recipe: Recipe, seed: int) -> Option | None:
+    """The best network beside lags; None where there are too few steps."""
+    if problem.before < LEAST_FOR_NETWORKS:
+        return None
+    beside = recipe._replace(window=min(recipe.window, WINDOW_BESIDE))
+    options = [each for k, structure in enumerate(STRUCTURES) for each in _lanes(problem, beside, structure, [seed, k])]
+    return min(options, key=lambda option: option.error)
 
 
 def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequence[int]) -> list[Option]:
     """A network with many hyper-parameters."""
     # From the time before the first cut: what is judged later must not be known.
-    known = [line.values[: blocks[0][0] + 1] for line, blocks in zip(problem.lines, problem.cuts.blocks, strict=True)]
+    known = [line.values[:end] for line, end in zip(problem.lines, problem.cuts.ends[:, 1], strict=True)]
     changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
     spread = float(changes.std()) or 1.0
     features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
     lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
     esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
-    states = [run_lanes(esn, hyper, spread, recipe, line) for line in problem.lines]
-    return [
-        Option(
-            problem,
-            Net(esn, hyper, lane, spread),
-            [Origins(recipe, line, each[lane]) for line, each in zip(problem.lines, states, strict=True)],
-        )
-        for lane in range(lanes)
-    ]
+    nets = [Net(esn, hyper.lane(lane), spread) for lane in range(lanes)]
+    found = [states(nets, recipe, line) for line in problem.lines]
+    return [Option(problem, recipe, net, [each[lane] for each in found]) for lane, net in enumerate(nets)]
 
 
-def _of_options(problem: HorizonProblem, name: str, options: Sequence[Option], loops: Sequence[bool]) -> list[Candidate]:
-    """Direct and in closed loop, from the best few options at every cut."""
-    names = [f"{name}, {'closed loop' if loop else 'direct'}" for loop in loops]
-    made = [Candidate(each, [[] for _ in problem.lines], []) for each in names]
-    last = len(problem.cuts.splits) - 1
-    for cut in range(last + 1):
-        ranked = _ranked(options, cut)
-        best = ranked[0].error(cut)
-        chosen = [each for each in ranked[:MOST_ALIKE] if each.error(cut) <= ALIKE * best]
-        for candidate, loop in zip(made, loops, strict=True):
-            readers = [option.reader(loop, cut) for option in chosen]
-            if cut == last:
-                candidate.methods = readers
-                continue
-            for b, judged in enumerate(candidate.judged):
-                judged.append(np.stack([one.judged(each, b, cut) for one, each in zip(chosen, readers, strict=True)]))
-    return made
-
-
-def _ranked(options: Sequence[Option], cut: int) -> list[Option]:
-    """By the errors of the folds before a cut, the best first."""
-    return sorted(options, key=lambda option: option.error(cut))
+def judged(problem: HorizonProblem, name: str, option: Option, loops: Sequence[bool] = (False, True)) -> list[Candidate]:
+    """A reader judged at every cut: direct (False), in closed loop (True), or both."""
+    found, last = [], problem.cuts.ends.shape[1] - 2
+    for loop in loops:
+        readers = [option.reader(loop, cut) for cut in range(last + 1)]
+        forecasts = [[option.judged(readers[cut], b, cut)[None] for cut in range(last)] for b in range(len(problem.lines))]
+        found.append(Candidate(f"{name}, {'closed loop' if loop else 'direct'}", forecasts, readers[-1:]))
+    return found
 
 
 def smoothed(line: Line, period: int | None, origins: Indices, horizon: int) -> tuple[smoothing.Smoothing, Floats]:

@@ -10,12 +10,15 @@ import numpy as np
 
 from echoscale._internal.types import Floats
 from echoscale.data.clock import Clock
-from echoscale.data.frames import ONE, Form, Given, clocks_of, series_of, tables_of
+from echoscale.data.frames import LEVELS, LONG, ONE, Form, Given, clocks_of, series_of, tables_of
 from echoscale.data.scaling import Scaling
-from echoscale.forecasting.problem import LEAST_STEPS, held
+from echoscale.data.series import held
+from echoscale.forecasting.problem import LEAST_STEPS
 
 # The last values of a series that are used: more take longer, and older values may mislead.
 MOST_STEPS = 10_000
+# Squares of smaller numbers may be 0.
+SMALLEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +75,16 @@ class Data:
         for b, (each, table) in enumerate(zip(values, tables, strict=True)):
             known = np.flatnonzero(~np.isnan(each))
             if len(known) < LEAST_STEPS:
-                what = "y" if form.shape == ONE else f"y[{form.names[b]!r}]"
-                raise ValueError(f"{what} holds {len(known)} values, at least {LEAST_STEPS} are needed to judge a forecast.")
+                count = f"{len(known)} value{'s' * (len(known) != 1)}"
+                raise ValueError(
+                    f"series {form.names[b]!r} holds {count}, at least {LEAST_STEPS} are needed to judge a forecast."
+                )
+            size = np.abs(each[known]).max()
+            if 0 < size < SMALLEST:
+                raise ValueError(
+                    f"series {form.names[b]!r} reaches {size:.3g} only: squares of such numbers are too small to be added up. "
+                    "Give it in other units."
+                )
             first = max(int(known[0]), len(each) - MOST_STEPS)
             series.append(each[first:].copy())
             beside.append(table[first:])
@@ -118,6 +129,8 @@ class Data:
     def after(self, y: Any, X: Any) -> tuple[list[Floats], list[Floats]]:
         """Values and tables of the steps right after these, checked against them."""
         given = series_of(y)
+        if given.form.shape in (LONG, LEVELS) and set(given.form.names) == set(self.form.names):
+            given = given.in_order(self.form.names)
         if given.form.names != self.form.names and not (given.form.shape == self.form.shape == ONE):
             raise ValueError(f"y must have the series {', '.join(self.form.names)}; got {', '.join(given.form.names)}.")
         for b, index in enumerate(given.indices):
@@ -150,6 +163,9 @@ class Data:
         if X is None:
             raise ValueError(f"X is missing: give the next {steps} values of {', '.join(wanted)}.")
         given = tables_of(X, self.form)
+        numbered = self.columns == tuple(map(str, range(len(self.columns))))
+        if numbered and given.indices[0] is None and len(given.columns) == len(wanted):
+            given = replace(given, columns=tuple(wanted))  # arrays, whose columns have no names
         if list(given.columns) != wanted:
             if set(given.columns) == set(self.columns) and len(given.columns) == len(self.columns):
                 raise ValueError(f"X holds {list(given.columns)}: give only {wanted}, whose future is known, in this order.")

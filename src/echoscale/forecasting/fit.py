@@ -5,6 +5,8 @@ The weights follow from the errors at judged origins (`weights.by_horizon`), and
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,20 +14,24 @@ import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
+from echoscale.data.series import held
 from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import (
     Candidate,
-    lag_candidates,
+    best_lags,
+    best_network,
+    judged,
+    least_error,
     naive_candidates,
-    network_candidates,
     smoothing_candidates,
 )
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.model import Core, Part, Trend, View, shares_of
-from echoscale.forecasting.problem import HorizonProblem, Line, Units, held, worth_a_logarithm
+from echoscale.forecasting.problem import HorizonProblem, Line, Units, worth_a_logarithm
+from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.weights import by_horizon, without_small
-from echoscale.timescales.season import season as season_of
+from echoscale.timescales.season import CYCLES, seasons
 
 # Candidates with smaller weights are left out: they would change the forecast little, and take as long as the others.
 LEAST_WEIGHT = 0.02
@@ -33,6 +39,9 @@ LEAST_WEIGHT = 0.02
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
 SHARE = 3
+# Seasons are compared by forecasts of at most this share of the data: longer ones leave few rows. A season that the data do not
+# show at once must have an error that is smaller by this factor: less is chance.
+COMPARED, CLEARLY = 1 / 20, 1.03
 # Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
 # good and take half the time. Set on 930 real and drawn series of 20 to 220 values.
 LEAST_FOR_DIRECT = 120
@@ -45,8 +54,8 @@ class Choices:
 
     Attributes
     ----------
-    period : int, None or "auto"
-        Of the season.
+    season : tuple of int or "auto"
+        Periods, the shortest first; none without a season.
     mode : "auto", "direct" or "closed loop"
         Which readers.
     difference : "auto" or one of `differencing.DIFFERENCES`
@@ -59,7 +68,7 @@ class Choices:
         Of all that is drawn.
     """
 
-    period: int | str | None = AUTO
+    season: tuple[int, ...] | str = AUTO
     mode: str = AUTO
     difference: str = AUTO
     log: bool | str = AUTO
@@ -77,35 +86,45 @@ def longest_horizon(lengths: Sequence[int]) -> int:
     return min(lengths) // SHARE
 
 
-def default_horizon(lengths: Sequence[int], period: int | None) -> int:
+def default_horizon(lengths: Sequence[int], periods: Sequence[int]) -> int:
     """24 steps, or a season that is not much longer, if errors can be judged there."""
-    season = period if period is not None and period <= LONGEST_DEFAULT else 0
+    season = max((m for m in periods if m <= LONGEST_DEFAULT), default=0)
     return min(max(DEFAULT_HORIZON, season), max(longest_horizon(lengths), 1))
 
 
-def period_of(values: Sequence[Floats], choices: Choices) -> int | None:
-    """The season of all series: as chosen, or what most of them show."""
+def periods_of(data: Data, group: Sequence[int], horizon: int | None, choices: Choices) -> tuple[int, ...]:
+    """The seasons of all series, the shortest first: as chosen, or what helps ridge on lags before the first cut."""
+    values = [data.values[b] for b in group]
     shortest = min(map(len, values))
-    if choices.period != AUTO:
-        period = choices.period
-        assert not isinstance(period, str)
-        if period is not None and period * 2 + 2 > shortest:
-            raise ValueError(
-                f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
-            )
-        return None if period == 1 else period
-    found = [season_of(each) for each in values]
-    seen = [each for each in found if each is not None]
-    if 2 * len(seen) < len(found) or not seen:
-        return None
-    kinds, counts = np.unique(seen, return_counts=True)
-    return int(kinds[np.argmax(counts)])
+    if not isinstance(choices.season, str):
+        for period in choices.season:
+            if period * 2 + 2 > shortest:
+                raise ValueError(
+                    f"season={period} is too long for {shortest} values: two seasons and two values more are needed at least."
+                )
+        return choices.season
+    seen = most_common([seasons(each) for each in values])
+    proposed = {*seen, *data.clocks[group[0]].periods(shortest)}
+    known = sorted(m for m in proposed if CYCLES * m <= shortest)
+    if set(known) <= set(seen[:1]):
+        return tuple(known)
+    lines = [_line(Units.of(each, log=False), data, b) for each, b in zip(values, group, strict=True)]
+    ahead = max(min(horizon or DEFAULT_HORIZON, int(shortest * COMPARED)), 1)
+    several = [(), *((m,) for m in known), *((a, b) for a, b in itertools.combinations(known, 2) if 2 * a <= b)]
+    errors = {each: least_error(HorizonProblem(lines, each, ahead, max(known))) for each in several}
+    best, shown = min(errors, key=lambda each: errors[each]), tuple(seen[:1])
+    return best if errors[best] * CLEARLY < errors.get(shown, np.inf) else shown
 
 
-def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, choices: Choices) -> Core:
+def most_common(found: Sequence[list[int]]) -> list[int]:
+    """The seasons that at least half of several series have, the most common first, then the strongest."""
+    counts = Counter(itertools.chain.from_iterable(found)).most_common()
+    return [period for period, count in counts if 2 * count >= len(found)]
+
+
+def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ...], choices: Choices) -> Core:
     """All that is known of some series, together."""
     values = [data.values[b] for b in group]
-    inputs = [data.inputs(b) for b in group]
     logs = [False]
     if choices.log is True:
         logs = [True]
@@ -115,17 +134,15 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
     found: list[tuple[int, Candidate]] = []
     for log in logs:
         units = [Units.of(each, log) for each in values]
-        lines = [
-            Line(held(unit.forward(y)), ~np.isnan(y), *beside) for unit, y, beside in zip(units, values, inputs, strict=True)
-        ]
-        problem = HorizonProblem(lines, period, horizon)
+        lines = [_line(unit, data, b) for unit, b in zip(units, group, strict=True)]
+        problem = HorizonProblem(lines, periods, horizon)
         candidates, lanes = _candidates(problem, choices, first=log == logs[0])
         found += [(len(views), each) for each in candidates]
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
     floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
-    judged = [_members(views[view], candidate) for view, candidate in found]
-    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in judged]
+    members = [_members(views[view], candidate) for view, candidate in found]
+    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in members]
     truth = [_truth(y, problem.cuts.judged(b), horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
@@ -136,19 +153,28 @@ def learn(data: Data, group: Sequence[int], horizon: int, period: int | None, ch
         total = np.sum([np.where(weights[k] > 0, weights[k] * means[k][b], 0.0) for k in used], axis=0)
         growth = np.prod([view.growth(b, total, share) for view, share in zip(views, shares, strict=True)], axis=0)
         together.append((t - total) / (scale * growth))
-    scatter = _scatter([judged[k] for k in used], weights[used], scales)
+    scatter = _scatter([members[k] for k in used], weights[used], scales)
     usual = intervals.usual(scatter)
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
     table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
-    parts = [Part(weights[k] / len(found[k][1].methods), found[k][0], each) for k in used for each in found[k][1].methods]
+    parts = [
+        Part(weights[k] / len(found[k][1].methods), found[k][0], each.light() if isinstance(each, Reader) else each)
+        for k in used
+        for each in found[k][1].methods
+    ]
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
             view.lanes = []
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(period, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.edges)
+    return Core(periods, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.ends)
+
+
+def _line(units: Units, data: Data, b: int) -> Line:
+    """Series b in some units, and its inputs."""
+    return Line(held(units.forward(data.values[b])), ~np.isnan(data.values[b]), *data.inputs(b))
 
 
 def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple[list[Candidate], list[Smoothing]]:
@@ -158,9 +184,13 @@ def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple
     driven = problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1] > 0
     if choices.mode == AUTO and not driven and problem.before * len(problem.lines) < LEAST_FOR_DIRECT:
         loops = (True,)
-    readers, best = lag_candidates(problem, differences, loops)
-    if choices.networks and first:
-        readers += network_candidates(problem, best, choices.seed, loops)
+    best = best_lags(problem, differences)
+    readers = [each for name, option in best.items() for each in judged(problem, f"lags, {name}", option, loops)]
+    if choices.networks and first and best:
+        name, option = next(iter(best.items()))
+        network = best_network(problem, option.recipe, choices.seed)
+        if network is not None:
+            readers += judged(problem, f"network, {name}", network, loops)
     if choices.only_readers and readers:
         return readers, []
     found, lanes = smoothing_candidates(problem)

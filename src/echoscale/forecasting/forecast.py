@@ -1,7 +1,7 @@
 """Forecasts with intervals, in the form of the data (`Forecast`), and forecasts of the past with their errors (`Backtest`).
 
 A backtest makes forecasts from earlier origins as if the future were unknown, and compares them with the values that came.
-`beside` puts backtests of several methods into one table, with simple methods at the same origins of the same data:
+`Backtest.beside` puts backtests of several methods into one table, with simple methods at the same origins of the same data:
 
     MASE = mean |y - forecast| / mean |y(t) - y(t-m)| of the training data        (Hyndman and Koehler 2006)
     pinball = 2 / |P| sum over p of max(p (y - q_p), (p - 1) (y - q_p)), over the same scale; P the bounds and the forecast
@@ -11,27 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import checks
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
 from echoscale.data.clock import Clock
-from echoscale.data.frames import Form, returned
+from echoscale.data.frames import LEVELS, LONG, ONE, Form, joined, returned
+from echoscale.data.series import held
+from echoscale.forecasting import intervals
 from echoscale.forecasting.model import NAIVE_NAMES, Naive
-from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from echoscale.forecasting.forecaster import Forecaster
-
-MOST_ORIGINS = 4
 ROUNDING = 1e-6  # a smaller MASE is rounding
 EXACT = "Errors are rounding errors: intervals have next to no width, and the shares inside them say nothing."
 
@@ -43,9 +43,11 @@ class Forecast:
     Attributes
     ----------
     means : list of (steps,)
-        Of every series.
-    bounds : dict of level to list of (2, steps)
-        Lower and upper bounds of every series.
+        Forecasts of every series.
+    quantiles : list of (probabilities, steps)
+        Quantiles of every series, at the probabilities of `intervals.GRID`.
+    levels : tuple of float
+        Levels of the intervals that are shown, in percent.
     clocks : list of Clock
         Where every series ended.
     form : Form
@@ -53,7 +55,8 @@ class Forecast:
     """
 
     means: list[Floats]
-    bounds: Mapping[float, list[Floats]]
+    quantiles: list[Floats]
+    levels: tuple[float, ...]
     clocks: Sequence[Clock]
     form: Form
 
@@ -68,9 +71,9 @@ class Forecast:
         Parameters
         ----------
         level : float
-            In percent, one of those that were asked for.
+            Level of the interval in percent, at most 99.
         """
-        return returned([each[0] for each in self._level(level)], self.clocks, self.form)
+        return returned([each[0] for each in self._interval(level)], self.clocks, self.form)
 
     def upper(self, level: float) -> Any:
         """The upper bounds, in the form of y.
@@ -78,18 +81,40 @@ class Forecast:
         Parameters
         ----------
         level : float
-            In percent, one of those that were asked for.
+            Level of the interval in percent, at most 99.
         """
-        return returned([each[1] for each in self._level(level)], self.clocks, self.form)
+        return returned([each[1] for each in self._interval(level)], self.clocks, self.form)
 
-    def _level(self, level: float) -> list[Floats]:
-        if level not in self.bounds:
-            given = ", ".join(f"{each:g}" for each in self.bounds)
-            raise KeyError(f"there is no interval of {level} %: predict was asked for level=({given}).")
-        return self.bounds[level]
+    def quantile(self, probability: float) -> Any:
+        """What the values stay below with this probability, in the form of y; `quantile(0.1)` is `lower(80)`.
+
+        Parameters
+        ----------
+        probability : float
+            Between 0.005 and 0.995; 0.5 gives the forecast.
+        """
+        found = checks.number(probability, "probability")
+        if not intervals.GRID[0] <= found <= intervals.GRID[-1]:
+            raise ValueError(
+                f"probability must lie between {intervals.GRID[0]:g} and {intervals.GRID[-1]:g}, got {found:g}: the errors at "
+                "judged origins are too few to show rarer ones."
+            )
+        return returned([intervals.at(each, found) for each in self.quantiles], self.clocks, self.form)
+
+    @cached_property
+    def bounds(self) -> dict[float, list[Floats]]:
+        """Lower and upper bounds at all `levels`, (2, steps) of every series."""
+        return {level: self._interval(level) for level in self.levels}
+
+    def _interval(self, level: float) -> list[Floats]:
+        tail = intervals.checked_level(level) / 200
+        return [np.stack([intervals.at(each, 0.5 - tail), intervals.at(each, 0.5 + tail)]) for each in self.quantiles]
 
     def frame(self) -> pd.DataFrame:
-        """All as one DataFrame: columns `forecast`, `lower 80`, `upper 80`, ...; of several series, their names above."""
+        """All as one DataFrame: columns `forecast`, `lower 80`, `upper 80`, ...
+
+        Names of several series stand above the columns; where y is in long form, they stand beside the rows as in y.
+        """
         import pandas as pd
 
         tables = []
@@ -98,7 +123,10 @@ class Forecast:
             for level, bounds in self.bounds.items():
                 columns[f"lower {level:g}"], columns[f"upper {level:g}"] = bounds[b]
             tables.append(pd.DataFrame(columns, index=clock.index(1, len(self.means[b]) + 1)))
-        if len(tables) == 1 and self.form.shape == "one":
+        if self.form.shape in (LONG, LEVELS):
+            stacked: pd.DataFrame = joined(tables, self.form)
+            return stacked
+        if len(tables) == 1 and self.form.shape == ONE:
             return tables[0]
         return pd.concat(tables, axis=1, keys=list(self.form.names))
 
@@ -115,7 +143,7 @@ class Forecast:
         return axes
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        stacked = self.means[0] if self.form.shape == "one" else np.stack(self.means, axis=1)
+        stacked = self.means[0] if self.form.shape == ONE else np.stack(self.means, axis=1)
         return np.array(stacked, dtype=dtype)
 
     def __len__(self) -> int:
@@ -135,37 +163,51 @@ class Backtest:
         One for every origin.
     truths : tuple of list of (horizon,)
         What came, of every series; gaps are NaN.
-    scales : tuple of (B,)
-        The mean change over a season (or a step) before every origin.
+    histories : tuple of list of (T,)
+        Values of every series before every origin.
     seasons : tuple of list of int or None
         The season of every series as known at every origin.
     """
 
     forecasts: tuple[Forecast, ...]
     truths: tuple[list[Floats], ...]
-    scales: tuple[Floats, ...]
+    histories: tuple[list[Floats], ...]
     seasons: tuple[list[int | None], ...]
+
+    @cached_property
+    def scales(self) -> list[Floats]:
+        """The mean change over a season (or a step) before every origin, (B,) each."""
+        return [
+            np.array([_scale(values, period) for values, period in zip(*each, strict=True)])
+            for each in zip(self.histories, self.seasons, strict=True)
+        ]
 
     @property
     def levels(self) -> tuple[float, ...]:
         """Levels of the intervals, in percent."""
-        return tuple(self.forecasts[0].bounds)
+        return self.forecasts[0].levels
 
     def mase(self) -> float:
-        """Mean absolute error over the mean absolute change of the training data in a season (a step, where there is none)."""
-        return float(np.nanmean([[np.abs(t - f) / s for t, f, s in each] for each in self._each()]))
+        """Mean absolute error over the mean absolute change of the training data in a season, or in a step without a season.
+
+        NaN where no value came; so are the pinball loss and the coverage.
+        """
+        errors = np.array([[np.abs(t - f) / s for t, f, s in each] for each in self._each()])
+        return _mean(errors[~np.isnan(errors)])
 
     def pinball(self) -> float:
         """Mean pinball loss of the forecast and of all bounds, over the same scale."""
         losses = []
         for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True):
             for b, y in enumerate(truth):
+                if np.isnan(y).all():
+                    continue
                 quantiles = [(0.5, forecast.means[b])]
                 for level, bounds in forecast.bounds.items():
                     quantiles += [(0.5 - level / 200, bounds[b][0]), (0.5 + level / 200, bounds[b][1])]
                 each = [np.maximum(p * (y - q), (p - 1) * (y - q)) for p, q in quantiles]
                 losses.append(2 * np.nanmean(each) / scale[b])
-        return float(np.nanmean(losses))
+        return _mean(np.array(losses))
 
     def coverage(self, level: float) -> float:
         """The share of values inside the interval.
@@ -178,7 +220,7 @@ class Backtest:
         inside, count = 0, 0
         for forecast, truth in zip(self.forecasts, self.truths, strict=True):
             for b, y in enumerate(truth):
-                low, high = forecast._level(level)[b]
+                low, high = forecast._interval(level)[b]
                 known = ~np.isnan(y)
                 inside += int(((y >= low) & (y <= high) & known).sum())
                 count += int(known.sum())
@@ -195,7 +237,7 @@ class Backtest:
         """One row for every origin, and one for all."""
         rows = []
         for k, forecast in enumerate(self.forecasts):
-            one = Backtest((forecast,), (self.truths[k],), (self.scales[k],), (self.seasons[k],))
+            one = Backtest((forecast,), (self.truths[k],), (self.histories[k],), (self.seasons[k],))
             last = forecast.clocks[0].index(0, 1)[0]
             rows.append(
                 (
@@ -210,6 +252,38 @@ class Backtest:
         steps, count = len(self.truths[0][0]), len(self.forecasts)
         title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} origin{'s' * (count != 1)}"
         return Table(heads, tuple(rows), title)
+
+    def beside(self, others: Mapping[str, Backtest], name: str = "echoscale") -> Table:
+        """One row for every method, the best first: this one, others, and persistence and the seasonal naive.
+
+        Parameters
+        ----------
+        others : mapping of str to Backtest
+            Backtests of other methods at the same origins of the same data.
+        name : str
+            What this method is called.
+        """
+        backtests = {name: self, **others}
+        forecasts = {key: [each.means for each in one.forecasts] for key, one in backtests.items()}
+        periods = [each for one in self.seasons for each in one]
+        for difference, key in NAIVE_NAMES.items():
+            if difference == differencing.LAST or any(periods):
+                forecasts[key] = naive_forecasts(self, difference)
+        series = self.forecasts[0].form.names
+        series = series if len(series) > 1 else ()
+        rows: list[tuple[object, ...]] = []
+        for key, each in forecasts.items():
+            errors = mase_of(self, each)
+            inside = [backtests[key].coverage(level) if key in backtests else None for level in self.levels]
+            rows.append((key, float(np.mean(errors)), *(map(float, errors) if series else ()), *inside))
+        rows.sort(key=lambda row: row[1])  # type: ignore[arg-type,return-value]
+        heads = ("method", "MASE", *(f"MASE {each}" for each in series), *(f"inside {level:g} %" for level in self.levels))
+        steps, count = len(self.truths[0][0]), len(self.truths)
+        title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
+        season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
+        note = f"MASE: mean absolute error over the mean absolute change of the training data in {season}; less is better."
+        notes = (note,) if float(rows[0][1]) > ROUNDING else (note, EXACT)  # type: ignore[arg-type]
+        return Table(heads, tuple(rows), title, notes)
 
     def plot(self, axes: Axes | None = None, *, series: int = 0) -> Axes:
         """What came, and the forecasts with their intervals, of one series.
@@ -229,7 +303,12 @@ class Backtest:
         return str(self.table)
 
 
-def scale_of(values: Floats, period: int | None) -> float:
+def _mean(values: Floats) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _scale(values: Floats, period: int | None) -> float:
     """The mean change over a season, or over a step where there is none; gaps do not count."""
     lag = period or 1
     changes = np.abs(values[lag:] - values[:-lag])
@@ -237,59 +316,19 @@ def scale_of(values: Floats, period: int | None) -> float:
     return mean if mean > 0 else 1.0
 
 
-# ------------------------------------------------------------------------------------------------- beside other methods
-
-
-def reach(model: Forecaster, most: int = MOST_ORIGINS) -> tuple[int, int]:
-    """Steps and origins that can be judged: the horizon of the model, or less where the data are few.
-
-    A horizon that nobody asked for gives way to three origins; one that was asked for is judged from as many as there are.
-    """
-    shortest = model._data.shortest
-    horizon = min(model.horizon_, shortest // (6 if model.horizon is None else 4), shortest - LEAST_STEPS)
-    if horizon < 1:
-        return 0, 0
-    return horizon, max(min(most, (shortest - max(LEAST_STEPS, 3 * horizon)) // horizon), 0)
-
-
-def beside(model: Forecaster, own: str, backtests: Mapping[str, Backtest]) -> Table:
-    """One row for every method, the best first; persistence and the seasonal naive are added."""
-    judged = backtests[own]
-    forecasts = {name: [each.means for each in one.forecasts] for name, one in backtests.items()}
-    periods = [each for one in judged.seasons for each in one]
-    for difference, name in NAIVE_NAMES.items():
-        if difference == differencing.LAST or any(periods):
-            forecasts[name] = _naive(model, judged, difference)
-    names = model.targets_ if len(model.targets_) > 1 else ()
-    rows: list[tuple[object, ...]] = []
-    for name, each in forecasts.items():
-        errors = _mase(judged, each)
-        inside = [backtests[name].coverage(level) if name in backtests else None for level in judged.levels]
-        rows.append((name, float(np.mean(errors)), *(map(float, errors) if names else ()), *inside))
-    rows.sort(key=lambda row: row[1])  # type: ignore[arg-type,return-value]
-    heads = ("method", "MASE", *(f"MASE {name}" for name in names), *(f"inside {level:g} %" for level in judged.levels))
-    steps, count = len(judged.truths[0][0]), len(judged.truths)
-    title = f"Forecasts of {steps} step{'s' * (steps != 1)} from {count} earlier origin{'s' * (count != 1)}"
-    season = "a step" if not any(periods) else "a season" if all(periods) else "a season or a step"
-    note = f"MASE: mean absolute error over the mean absolute change of the training data in {season}; less is better."
-    notes = (note,) if float(rows[0][1]) > ROUNDING else (note, EXACT)  # type: ignore[arg-type]
-    return Table(heads, tuple(rows), title, notes)
-
-
-def _naive(model: Forecaster, judged: Backtest, difference: str) -> list[list[Floats]]:
+def naive_forecasts(judged: Backtest, difference: str) -> list[list[Floats]]:
     """Forecasts that need no fit, for every origin and series; the last value where no season was known at the origin."""
-    found = []
     steps = len(judged.truths[0][0])
-    for k, periods in enumerate(judged.seasons):
-        each = []
-        for values, period in zip(model._data.values, periods, strict=True):
-            history = held(values[: len(values) - (len(judged.seasons) - k) * steps])
-            each.append(Naive(difference if period else differencing.LAST, period).forecasts(history, -1, steps))
-        found.append(each)
-    return found
+    return [
+        [
+            Naive(difference if period else differencing.LAST, period).forecasts(held(values), -1, steps)
+            for values, period in zip(histories, periods, strict=True)
+        ]
+        for histories, periods in zip(judged.histories, judged.seasons, strict=True)
+    ]
 
 
-def _mase(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> Floats:
+def mase_of(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> Floats:
     """MASE of every series, (B,)."""
     found = []
     for b in range(len(judged.truths[0])):

@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from echoscale._internal import checks
 from echoscale._internal.plots import new_axes
@@ -14,10 +15,11 @@ from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data import differencing
+from echoscale.engine.devices import one_thread
 from echoscale.forecasting import intervals
 from echoscale.forecasting.data import Data
-from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, period_of
-from echoscale.forecasting.forecast import Backtest, Forecast, draw_forecast, draw_history, scale_of
+from echoscale.forecasting.fit import AUTO, Choices, default_horizon, learn, longest_horizon, periods_of
+from echoscale.forecasting.forecast import Backtest, Forecast, draw_forecast, draw_history
 from echoscale.forecasting.model import Core
 from echoscale.forecasting.problem import LEAST_STEPS
 
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 MODES = (AUTO, "direct", "closed loop")
 PANELS = ("each", "all")
 LEVELS = (80.0, 95.0)
+SHOWN = 3  # forecasters in the repr
+MOST_ORIGINS = 4  # of a backtest with nothing set
 
 
-class Forecaster:
+class Forecaster(BaseEstimator):
     """y(t+h) = sum_k w_k f_k(t, h): a weighted mean of forecasters, judged at earlier origins of the same data.
 
     Exponential smoothing, ridge on lags, and echo state networks beside lags; direct for every horizon or in closed loop; of
@@ -42,8 +46,9 @@ class Forecaster:
     ----------
     horizon : int or None
         The steps ahead that are judged together. None: 24, or a season where that is longer, as far as the data can judge it.
-    season : int, None or "auto"
-        Steps of the season; None: there is none; "auto": `es.timescales.season` looks for it.
+    season : int, sequence of int, None or "auto"
+        Steps of the season, or of several, as [24, 168] for a day and a week of hours; None: there is none; "auto": the data
+        show which.
     mode : "auto", "direct" or "closed loop"
         One readout for every horizon, or one step fed back; "auto" weighs both, with exponential smoothing beside them.
     difference : "auto", "none", "last", "season" or "both"
@@ -63,8 +68,8 @@ class Forecaster:
     ----------
     horizon_ : int
         Steps ahead that were judged.
-    season_ : int, None, or list of them
-        Of every series that was learned by itself.
+    season_ : int, tuple of int, None, or list of them
+        Steps of the season, a tuple of several, or None; a list where several series were learned each by itself.
 
     Examples
     --------
@@ -83,7 +88,7 @@ class Forecaster:
         self,
         horizon: int | None = None,
         *,
-        season: int | str | None = AUTO,
+        season: int | Sequence[int] | str | None = AUTO,
         mode: str = AUTO,
         difference: str = AUTO,
         log: bool | str = AUTO,
@@ -92,45 +97,56 @@ class Forecaster:
         panel: str = "each",
         seed: int = 0,
     ) -> None:
-        self.horizon = None if horizon is None else checks.integer(horizon, "horizon", minimum=1)
-        if season is not None and season != AUTO:
-            checks.integer(season, "season", minimum=1)
+        self.horizon = horizon
         self.season = season
-        self.mode = checks.choice(mode, MODES, "mode")
-        self.difference = checks.choice(difference, (AUTO, *differencing.DIFFERENCES), "difference")
-        checks.choice(log, (AUTO, True, False), "log")
+        self.mode = mode
+        self.difference = difference
         self.log = log
-        self.networks = checks.choice(networks, (True, False), "networks")
-        if isinstance(past, str):
-            raise TypeError(f"past must be a list of columns, got {past!r}: give past=[{past!r}].")
-        self.past = tuple(past)
-        self.panel = checks.choice(panel, PANELS, "panel")
-        self.seed = checks.integer(seed, "seed")
-        if self.difference in (differencing.SEASON, differencing.BOTH) and season is None:
-            raise ValueError(f"difference={difference!r} needs a season, and season=None says that there is none.")
+        self.networks = networks
+        self.past = past
+        self.panel = panel
+        self.seed = seed
+
+    def _check_parameters(self) -> None:
+        if self.horizon is not None:
+            checks.integer(self.horizon, "horizon", minimum=1)
+        checks.choice(self.mode, MODES, "mode")
+        checks.choice(self.difference, (AUTO, *differencing.DIFFERENCES), "difference")
+        checks.choice(self.log, (AUTO, True, False), "log")
+        checks.choice(self.networks, (True, False), "networks")
+        if isinstance(self.past, str):
+            raise TypeError(f"past must be a list of columns, got {self.past!r}: give past=[{self.past!r}].")
+        checks.choice(self.panel, PANELS, "panel")
+        checks.integer(self.seed, "seed")
+        if self.difference in (differencing.SEASON, differencing.BOTH) and not _periods(self.season):
+            raise ValueError(f"difference={self.difference!r} needs a season, and season=None says that there is none.")
 
     # --------------------------------------------------------------------------------------------------------- learning
 
-    def fit(self, y: Any, X: Any = None) -> Forecaster:
+    def fit(self, y: Any, X: Any = None, *, progress: bool | Progress = False) -> Forecaster:
         """Learn from series, and judge.
 
         Parameters
         ----------
         y : (T,), (T, B), Series, DataFrame, DataArray, or dict or list of series
-            What is forecast; columns are separate series. Gaps are NaN: they are no targets, and as features they hold the
-            last value. Of more than 10,000 values, the last count.
+            What is forecast; columns are separate series. A DataFrame in long form has a row for each name and time: columns
+            of names, times and values, or a Series with an index of names and times. Gaps are NaN: they are no targets, and as
+            features they hold the last value. Of more than 10,000 values, the last count.
         X : (T, F), DataFrame, DataArray, or dict or list of them, optional
-            Inputs of the same steps. Gaps hold the last value.
+            Inputs of the same steps; in long form where y is. Gaps hold the last value.
+        progress : bool or function
+            True shows a bar, for series that are learned one by one; a function gets (series done, series, "").
 
         Returns
         -------
         Forecaster
             Itself.
         """
+        self._check_parameters()
         new = copy(self)
-        new._data = Data.of(y, X, self.past)
-        new._learn(self.horizon)
-        vars(self).update(vars(new))  # at once: a fit that fails changes nothing
+        new._data = Data.of(y, X, tuple(self.past))
+        new._learn(None if self.horizon is None else int(self.horizon), progress)
+        self.__dict__.update(vars(new))  # at once: a fit that fails changes nothing
         return self
 
     def _check_horizon(self, horizon: int) -> None:
@@ -141,12 +157,12 @@ class Forecaster:
                 f"a horizon of {horizon} steps cannot be judged by {shortest} values: at most {longest}, a third of them."
             )
 
-    def _learn(self, horizon: int | None) -> None:
-        choices = Choices(self.season, self.mode, self.difference, self.log, self.networks, self.seed)
+    def _learn(self, horizon: int | None, progress: bool | Progress = False) -> None:
+        choices = Choices(_periods(self.season), self.mode, self.difference, self.log, self.networks, self.seed)
         values = self._data.values
         groups = [list(range(len(values)))] if self.panel == "all" else [[b] for b in range(len(values))]
-        periods = [period_of([values[b] for b in group], choices) for group in groups]
-        if choices.difference in (differencing.SEASON, differencing.BOTH) and None in periods:
+        periods = [periods_of(self._data, group, horizon, choices) for group in groups]
+        if choices.difference in (differencing.SEASON, differencing.BOTH) and () in periods:
             raise ValueError(f"difference={self.difference!r} needs a season, and none was found: give season=.")
         if choices.log is True and not all((each[~np.isnan(each)] > 0).all() for each in values):
             raise ValueError("log=True needs positive values, and y has others.")
@@ -156,10 +172,12 @@ class Forecaster:
         else:
             self._check_horizon(horizon)
         self._groups, self.horizon_ = groups, horizon
-        self.season_ = periods[0] if len(groups) == 1 else periods
-        self._cores = [
-            learn(self._data, group, horizon, period, choices) for group, period in zip(groups, periods, strict=True)
-        ]
+        cores: list[Core] = []
+        with one_thread(), shown(progress, "fit") as tell:  # many small products: other threads would only wait for each other
+            for group, each in zip(groups, periods, strict=True):
+                cores.append(learn(self._data, group, horizon, each, choices))
+                tell(len(cores), len(groups), "")
+        self._cores = cores
 
     def update(self, y: Any, X: Any = None) -> Forecaster:
         """Take the next values: states and statistics move on, and what was chosen is kept.
@@ -186,7 +204,7 @@ class Forecaster:
             future, past = zip(*(self._data.inputs_after(b, tables[b]) for b in group), strict=True)
             cores.append(core.updated([values[b] for b in group], future, past))
         # At once: a forecast in another thread is made before the update or after it.
-        vars(self).update(_cores=cores, _data=self._data.continued(values, tables))
+        self.__dict__.update(_cores=cores, _data=self._data.continued(values, tables))
         return self
 
     # ------------------------------------------------------------------------------------------------------ forecasting
@@ -202,12 +220,12 @@ class Forecaster:
         X : (steps, K), DataFrame, DataArray, or dict or list of them, optional
             The inputs of these steps whose future is known.
         level : sequence of float
-            Levels of the intervals, in percent; at most 99.
+            Levels of the intervals that `.frame()` and `.plot()` show, in percent; at most 99.
 
         Returns
         -------
         Forecast
-            `.mean`, `.lower(80)`, `.upper(80)` in the form of y; `.frame()` all as a DataFrame; `.plot()`.
+            `.mean`, `.lower(80)`, `.upper(80)`, `.quantile(0.9)` in the form of y; `.frame()` all as a DataFrame; `.plot()`.
         """
         self._check_fitted()
         steps, now = checks.integer(steps, "steps", minimum=1), copy(self)
@@ -222,49 +240,51 @@ class Forecaster:
         """From the scaled known inputs of these steps, at most `horizon_`."""
         data = self._data
         means: list[Floats] = [np.empty(0)] * len(data.values)
-        bounds: dict[float, list[Floats]] = {each: [np.empty(0)] * len(data.values) for each in levels}
+        quantiles = list(means)
         for core, group in zip(self._cores, self._groups, strict=True):
             found = core.forecast(steps, [future[b] for b in group])
             for place, b in enumerate(group):
                 mean, size = found[place]
                 means[b] = checks.finite(mean, "forecasts")
-                for each in levels:
-                    tails = [intervals.at(core.table, 0.5 + sign * each / 200)[:steps] for sign in (-1, 1)]
-                    bounds[each][b] = np.maximum(means[b] + size * np.stack(tails), core.floors[place])
-        return Forecast(means, bounds, tuple(data.clocks), data.form)
+                quantiles[b] = np.maximum(mean + size * core.table[:, :steps], core.floors[place])
+        return Forecast(means, quantiles, levels, tuple(data.clocks), data.form)
 
     def backtest(
-        self, horizon: int, origins: int = 4, level: Sequence[float] = LEVELS, *, progress: bool | Progress = False
+        self,
+        horizon: int | None = None,
+        origins: int | None = None,
+        level: Sequence[float] = LEVELS,
+        *,
+        progress: bool | Progress = False,
     ) -> Backtest:
         """Fit again to the data before each of some earlier origins, forecast, and compare with what came.
 
         Parameters
         ----------
-        horizon : int
-            Steps of every forecast; origins are as far apart.
-        origins : int
-            How many, the last one a horizon before the end.
+        horizon : int, optional
+            Steps of every forecast; origins are as far apart. As in `backtest_size` unless given.
+        origins : int, optional
+            Number of origins, the last one a horizon before the end; 4, or as many as the data allow, unless given.
         level : sequence of float
-            Of the intervals, in percent.
+            Levels of the intervals, in percent.
         progress : bool or function
             True shows a bar; a function gets (origins done, origins, "").
 
         Returns
         -------
         Backtest
-            `.mase()`, `.pinball()`, `.coverage(80)`; printed, a table; `.plot()`.
+            `.mase()`, `.pinball()`, `.coverage(80)`; `.beside(others)`; printed, a table; `.plot()`.
         """
-        self._check_fitted()
-        horizon = checks.integer(horizon, "horizon", minimum=1)
-        origins = checks.integer(origins, "origins", minimum=1)
-        shortest = self._data.shortest
+        horizon = max(self.backtest_size()[0], 1) if horizon is None else checks.integer(horizon, "horizon", minimum=1)
+        origins = max(self.backtest_size(horizon)[1], 1) if origins is None else checks.integer(origins, "origins", minimum=1)
+        shortest, least = self._data.shortest, max(LEAST_STEPS, 3 * horizon)
         left = shortest - horizon * origins
-        if left < max(LEAST_STEPS, 3 * horizon):
+        if left < least:
             raise ValueError(
                 f"{origins} origins with a horizon of {horizon} leave {left} of {shortest} values to learn from, at least "
-                f"{max(LEAST_STEPS, 3 * horizon)} are needed: ask for fewer origins or steps."
+                f"{least} are needed: ask for fewer origins or steps."
             )
-        forecasts, truths, scales, seasons = [], [], [], []
+        forecasts, truths, histories, seasons = [], [], [], []
         with shown(progress, "backtest") as tell:
             for k in range(origins, 0, -1):
                 back = horizon * k
@@ -275,10 +295,28 @@ class Forecaster:
                 future = [earlier._data.inputs_after(b, each)[0] for b, each in enumerate(tables)]
                 forecasts.append(earlier._forecast(horizon, future, _levels(level)))
                 truths.append(values)
-                seasons.append(earlier.season_ if isinstance(earlier.season_, list) else [earlier.season_] * len(values))
-                scales.append(np.array([scale_of(v, p) for v, p in zip(earlier._data.values, seasons[-1], strict=True)]))
+                found = [earlier._cores[0 if len(earlier._cores) == 1 else b].periods for b in range(len(values))]
+                seasons.append([min(each, default=None) for each in found])
+                histories.append(earlier._data.values)
                 tell(origins + 1 - k, origins, "")
-        return Backtest(tuple(forecasts), tuple(truths), tuple(scales), tuple(seasons))
+        return Backtest(tuple(forecasts), tuple(truths), tuple(histories), tuple(seasons))
+
+    def backtest_size(self, horizon: int | None = None) -> tuple[int, int]:
+        """Steps and origins of `backtest` with nothing set; 0 where the data are too few.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            Steps; unless given, `horizon_`, or fewer where the data are few: a horizon that nobody asked for gives way to
+            three origins.
+        """
+        self._check_fitted()
+        shortest = self._data.shortest
+        if horizon is None:
+            horizon = min(self.horizon_, shortest // (6 if self.horizon is None else 4), shortest - LEAST_STEPS)
+        if horizon < 1:
+            return 0, 0
+        return horizon, max(min(MOST_ORIGINS, (shortest - max(LEAST_STEPS, 3 * horizon)) // horizon), 0)
 
     def plot(self, steps: int | None = None, X: Any = None, level: Sequence[float] = LEVELS, axes: Axes | None = None) -> Axes:
         """The end of the data, and the forecast with its intervals.
@@ -306,11 +344,26 @@ class Forecaster:
         return axes
 
     @property
-    def candidates_(self) -> Table:
-        """All that was judged: error in mean changes of the series, and weight; of the first series where each has its own."""
+    def season_(self) -> Any:
+        """Steps of the season, a tuple of several, or None; a list where several series were learned each by itself."""
         self._check_fitted()
-        rows = tuple((name, error, weight) for name, error, weight in self._cores[0].candidates)
-        return Table(("forecaster", "error", "weight"), rows, "Judged at earlier origins of the data")
+        found = [core.periods if len(core.periods) > 1 else next(iter(core.periods), None) for core in self._cores]
+        return found[0] if len(found) == 1 else found
+
+    @property
+    def candidates_(self) -> Table:
+        """All that was judged: error in mean changes of the series, and weight; means over series that were learned apart."""
+        self._check_fitted()
+        found: dict[str, list[tuple[float, float]]] = {}
+        for core in self._cores:
+            for name, error, weight in core.candidates:
+                found.setdefault(name, []).append((error, weight))
+        rows = [
+            (name, sum(error for error, _ in each) / len(each), sum(weight for _, weight in each) / len(self._cores))
+            for name, each in found.items()
+        ]
+        rows.sort(key=lambda row: row[1])
+        return Table(("forecaster", "error", "weight"), tuple(rows), "Judged at earlier origins of the data")
 
     @property
     def targets_(self) -> tuple[str, ...]:
@@ -344,6 +397,17 @@ class Forecaster:
         found: pd.Index[Any] = self._data.clocks[series].index(1, checks.integer(steps, "steps", minimum=1) + 1)
         return found
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # scikit-learn's name
+        text: str = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "_cores"):
+            return text
+        seasons = sorted({str(each) for each in (self.season_ if isinstance(self.season_, list) else [self.season_])})
+        used = sorted(((row[2], row[0]) for row in self.candidates_.rows if row[2]), reverse=True)
+        shares = [f"{share:.0%} {name}" for share, name in used[:SHOWN]]
+        more = [f"{len(used) - SHOWN} more"] if len(used) > SHOWN else []
+        series = f"{len(self.targets_)} series, " if len(self.targets_) > 1 else ""
+        return f"{text}\n{series}season {' or '.join(seasons)}, horizon {self.horizon_}; {'; '.join([*shares, *more])}"
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "_cores"):
             raise ValueError("this Forecaster is not fitted yet: call fit first.")
@@ -352,18 +416,15 @@ class Forecaster:
     _cores: list[Core]
     _groups: list[list[int]]
     horizon_: int
-    season_: int | list[int | None] | None
+
+
+def _periods(season: Any) -> tuple[int, ...] | str:
+    """The periods of a season, the shortest first; none for a season of one step."""
+    if season is None or (isinstance(season, str) and season == AUTO):
+        return AUTO if season is not None else ()
+    several = [season] if isinstance(season, (int, np.integer, str)) else list(season)
+    return tuple(sorted({checks.integer(each, "season", minimum=1) for each in several} - {1}))
 
 
 def _levels(level: Sequence[float]) -> tuple[float, ...]:
-    several = level if isinstance(level, Sequence) else (level,)
-    found = tuple(checks.number(each, "level") for each in several)
-    for each in found:
-        if not 0 < each < 100:
-            raise ValueError(f"level must lie between 0 and 100 percent, got {each:g}.")
-        if each > intervals.MOST_LEVEL:
-            raise ValueError(
-                f"level must be at most {intervals.MOST_LEVEL:g} percent, got {each}: the errors at judged origins are too few "
-                f"to show rarer ones; give level={intervals.MOST_LEVEL:g} or less."
-            )
-    return found
+    return tuple(intervals.checked_level(each) for each in (level if isinstance(level, Sequence) else (level,)))

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
 # Wider, since weights were chosen on the same errors. Set for the coverage of 930 real and drawn series of 20 to 220 values.
@@ -102,7 +103,23 @@ def wider(scatter: Floats, usual: Floats, share: float) -> Floats:
 
 def at(table: Floats, probability: float) -> Floats:
     """The quantiles of one probability, (H,), interpolated between the probabilities of `GRID`."""
-    return np.array([np.interp(probability, GRID, column) for column in table.T])
+    probability = round(probability, 12)  # 0.5 - 0.4 is 0.1
+    above = int(np.clip(np.searchsorted(GRID, probability), 1, len(GRID) - 1))
+    share = (probability - GRID[above - 1]) / (GRID[above] - GRID[above - 1])
+    return np.asarray((1 - share) * table[above - 1] + share * table[above])
+
+
+def checked_level(level: float) -> float:
+    """The level of an interval in percent, if judged errors can show it."""
+    found = checks.number(level, "level")
+    if not 0 < found < 100:
+        raise ValueError(f"level must lie between 0 and 100 percent, got {found:g}.")
+    if found > MOST_LEVEL:
+        raise ValueError(
+            f"level must be at most {MOST_LEVEL:g} percent, got {found}: the errors at judged origins are too few "
+            f"to show rarer ones; give level={MOST_LEVEL:g} or less."
+        )
+    return found
 
 
 def _smoothed(size: Floats) -> Floats:

@@ -50,8 +50,7 @@ PAST_LAGS = (0, 1, 2)
 
 def windows(problem: Problem) -> list[Lags]:
     """The sets of lags that are tried: the last L steps, and where there is a longer season, the steps about one season ago."""
-    features = problem.series.features
-    most = max(min(MOST_COLUMNS // features, problem.rows // (ROWS_PER_COLUMN * features)), 1)
+    most = max(most_columns(problem) // problem.series.features, 1)
     found = [tuple(range(length)) for length in WINDOWS if length <= most]
     period = problem.season
     if period is not None:
@@ -68,9 +67,19 @@ def windows(problem: Problem) -> list[Lags]:
     return found
 
 
+def most_columns(problem: Problem) -> int:
+    """Columns that a window of lags may have."""
+    return min(MOST_COLUMNS, problem.rows // ROWS_PER_COLUMN)
+
+
+def most_products(problem: Problem) -> int:
+    """Columns and their products that a window of lags may have."""
+    return min(MOST_PRODUCTS, problem.rows // ROWS_PER_COLUMN)
+
+
 def product_windows(problem: Problem) -> list[Lags]:
     """The last L steps whose products are tried, the shortest first; none where there are too few rows."""
-    most = min(MOST_PRODUCTS, problem.rows // ROWS_PER_COLUMN)
+    most = most_products(problem)
     sizes = [length * problem.series.features for length in WINDOWS]
     return [tuple(range(length)) for length, size in zip(WINDOWS, sizes, strict=True) if size * (size + 3) // 2 <= most]
 
@@ -89,7 +98,7 @@ def every(sets: Sequence[Lags]) -> Lags:
 def columns(lags: Sequence[int], among: Sequence[int], features: int) -> Indices:
     """The columns of `lags` in a matrix with lags `among`."""
     place = {lag: at for at, lag in enumerate(among)}
-    return np.concatenate([np.arange(features) + features * place[lag] for lag in lags]).astype(np.int64)
+    return (features * np.array([place[lag] for lag in lags], np.int64)[:, None] + np.arange(features)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +164,10 @@ def seasonal_naive(problem: Problem, period: int) -> LinearMap:
     return of_weights(problem, [{season_lag(each.steps, period): 1.0} for each in problem.ahead if each])
 
 
-def constant(problem: Problem) -> LinearMap:
-    """The mean of the targets, or the shares of the classes."""
-    rows = np.concatenate(list(problem.targets.values))
-    return LinearMap((0,), np.zeros((problem.outputs, problem.series.features)), np.nanmean(rows, axis=0))
+def constant(problem: Problem, values: Floats | None = None) -> LinearMap:
+    """These outputs at every step; None: the mean of the targets, or the shares of the classes."""
+    means = np.nanmean(np.concatenate(list(problem.targets.values)), axis=0) if values is None else values
+    return LinearMap((0,), np.zeros((problem.outputs, problem.series.features)), means)
 
 
 def of_weights(problem: Problem, weights: Sequence[Mapping[int, float]]) -> LinearMap:
@@ -185,28 +194,30 @@ class Recipe(NamedTuple):
         One of `differencing.DIFFERENCES`.
     window : int
         How many of the last changes.
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season; differences are taken over the first one.
     """
 
     difference: str
     window: int
-    period: int | None
+    periods: tuple[int, ...] = ()
+
+    @property
+    def period(self) -> int | None:
+        """The season that differences are taken over."""
+        return self.periods[0] if self.periods else None
 
     @property
     def memory(self) -> int:
         """W, the values of a history that are looked at."""
-        back = self.window - 1
-        if self.period is not None:
-            back = max(back, self.period + 1)
+        back = max(self.window - 1, *(m + 1 for m in self.periods), 0)
         return back + differencing.reach(self.difference, self.period) + 1
 
 
 def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) -> Floats:
     """The features that all horizons share but for states and inputs, (R, ...), for origins `at` in z = `values`."""
-    m = recipe.period
     columns = []
-    if m is not None:
+    for m in recipe.periods:
         for k in range(1, min(HARMONICS, m // 2) + 1):
             angle = 2 * np.pi * k * times / m
             columns.append(np.cos(angle))
@@ -216,12 +227,12 @@ def common(recipe: Recipe, values: Floats, at: int | Indices, times: Indices) ->
     return np.concatenate([changes, np.stack(columns, axis=-1)], axis=-1) if columns else changes
 
 
-def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int) -> Floats:
-    """The changes about one season before the target, (R, 3 or 0), for origins `at` in z = `values`."""
-    m = recipe.period
-    if m is None:
+def ahead(recipe: Recipe, values: Floats, at: int | Indices, steps: int | Indices) -> Floats:
+    """The changes about one season before the target, (R, 3 for every season), for origins `at` in z = `values`."""
+    lags = [np.maximum(season_lag(np.asarray(steps), m)[..., None] - np.array(ABOUT), 0) for m in recipe.periods]
+    if not lags:
         return np.empty((*np.shape(values[at]), 0))
-    return _changes(recipe, values, at, np.maximum(season_lag(steps, m) - np.array(ABOUT), 0))
+    return _changes(recipe, values, at, np.concatenate(lags, axis=-1))
 
 
 def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -> Floats:
@@ -230,13 +241,14 @@ def _changes(recipe: Recipe, values: Floats, at: int | Indices, lags: Indices) -
     return np.ascontiguousarray(found.T) if np.ndim(at) == 0 else found
 
 
-def inputs(recipe: Recipe, line: Line, at: Indices, steps: int, seen: Indices | None = None) -> Floats:
+def inputs(recipe: Recipe, line: Line, at: Indices, steps: int | Indices, seen: Indices | None = None) -> Floats:
     """Known inputs at t + h, changed as the series is, and the inputs known up to now with their lags, (R, K + 3 Q)."""
     x = line.future
-    found = [np.empty((len(at), 0))]
+    found = [np.empty((*at.shape, 0))]
     if x.shape[1]:
-        found.append(x[at + steps] - differencing.start(recipe.difference, recipe.period, x, at, steps))
+        now, then = (np.minimum(each, len(x) - 1) for each in (at, at + steps))
+        found.append(x[then] - differencing.start(recipe.difference, recipe.period, x, now, steps))
     if line.past.shape[1]:
         latest = at if seen is None else seen
         found += [line.past[np.maximum(np.minimum(at - lag, latest), 0)] for lag in PAST_LAGS]
-    return np.concatenate(found, axis=1)
+    return np.concatenate(found, axis=-1)

@@ -11,7 +11,7 @@ reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RIDGE, CHANGE = "ridge on lags", "ridge on lags, of the change"
-PRODUCTS = "ridge on products of lags"
+PRODUCTS, INTEGRALS = "ridge on products of lags", "ridge on leaky integrals"
 SMOOTHING = "exponential smoothing"
 NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
@@ -109,13 +109,20 @@ class Found:
         return "\n".join([str(self.table), "", *(f"- {reason}" for reason in self.reasons)])
 
 
+class Simple(NamedTuple):
+    """A simple method at one split: a map of lags, and weights of the leaky integrals, (O, K F + P), if it has any."""
+
+    lags: LinearMap
+    integrals: Floats | None = None
+
+
 class Compared(NamedTuple):
     """All methods on the same steps.
 
     outputs  of every method at the steps that judge, split by split
     truth    the targets there
     errors   squared errors of every method there
-    maps     of every simple method, one for every split
+    fitted   every simple method at every split
     weights  of the simple methods for all data
     simple   the simple method that has all the weight, or the mean of them
     """
@@ -123,7 +130,7 @@ class Compared(NamedTuple):
     outputs: dict[str, list[Floats]]
     truth: list[Floats]
     errors: dict[str, Floats]
-    maps: dict[str, list[LinearMap]]
+    fitted: dict[str, list[Simple]]
     weights: dict[str, float]
     simple: str
 
@@ -133,10 +140,10 @@ def compare(search: Search) -> Compared:
     steps, problem = search.steps, search.steps.problem
     judged = problem.splits.splits[:-1]
     truth = [steps.truth(split) for split in judged]
-    maps = simple_methods(search)
+    fitted = simple_methods(search)
     outputs = {
-        name: [steps.answered(each, split) for each, split in zip(made[:-1], judged, strict=True)]
-        for name, made in maps.items()
+        name: [steps.answered(*each, split=split) for each, split in zip(made[:-1], judged, strict=True)]
+        for name, made in fitted.items()
     }
     errors = {name: squares(each, truth) for name, each in outputs.items()}
     weights = weights_of(errors)
@@ -148,11 +155,11 @@ def compare(search: Search) -> Compared:
         outputs[NETWORKS] = search.outputs()
         outputs[BOTH] = [(one + other) / 2 for one, other in zip(outputs[NETWORKS], outputs[simple], strict=True)]
     errors |= {name: squares(each, truth) for name, each in outputs.items() if name not in errors}
-    return Compared(outputs, truth, errors, maps, weights, simple)
+    return Compared(outputs, truth, errors, fitted, weights, simple)
 
 
-def simple_methods(search: Search) -> dict[str, list[LinearMap]]:
-    """The map of lags of every simple method at every split; the last one has seen all data."""
+def simple_methods(search: Search) -> dict[str, list[Simple]]:
+    """Every simple method at every split; the last one has seen all data."""
     problem = search.steps.problem
     splits = problem.splits.splits
     found = {RIDGE: [on_lags(members, change=False) for members in search.lags]}
@@ -167,7 +174,10 @@ def simple_methods(search: Search) -> dict[str, list[LinearMap]]:
             found[SEASONAL] = [lags.seasonal_naive(problem, problem.season)] * len(splits)
     if not any(problem.ahead):
         found[CONSTANT] = [lags.constant(problem)] * len(splits)
-    return found
+    every = {name: [Simple(each) for each in maps] for name, maps in found.items()}
+    if search.integrals[0]:
+        every[INTEGRALS] = [Simple(members[0].beside, members[0].states) for members in search.integrals]
+    return every
 
 
 def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
@@ -206,14 +216,19 @@ def winner_of(errors: Mapping[str, Floats], simple: str, horizon: int) -> str:
 
 def final(search: Search, compared: Compared, winner: str) -> tuple[LinearMap, list[Group]]:
     """What won, fitted to all data."""
-    weights = compared.weights
-    simple = mean_of([compared.maps[name][-1] for name in weights], list(weights.values()))
-    if winner not in (NETWORKS, BOTH):
-        return simple, []
-    linear, groups = search.final()
-    if winner == NETWORKS:
+    linear, groups = search.final() if winner in (NETWORKS, BOTH) else (None, [])
+    if winner == NETWORKS and linear is not None:
         return linear, groups
-    return mean_of([linear, simple]), [Group(each.esn, each.hyper, 0.5 * each.coef) for each in groups]
+    used = {name: compared.fitted[name][-1] for name in compared.weights}
+    simple = mean_of([each.lags for each in used.values()], list(compared.weights.values()))
+    if INTEGRALS in used:
+        coef, integrals = used[INTEGRALS].integrals, search.steps.integrals
+        assert coef is not None
+        hyper = integrals.esn.hyper.on(np.zeros(1, np.int64), np.float64)
+        groups = [*groups, Group(integrals.esn, hyper, compared.weights[INTEGRALS] * coef[None], integrals.columns)]
+    if linear is None:
+        return simple, groups
+    return mean_of([linear, simple]), [replace(each, coef=0.5 * each.coef) for each in groups]
 
 
 def _averaged(outputs: Mapping[str, list[Floats]], truth: Sequence[Floats]) -> list[Floats]:

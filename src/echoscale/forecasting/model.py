@@ -1,7 +1,7 @@
 """The fitted models: weighted candidates, each in the form that forecasts.
 
-`AutoModel`, of `es.auto`, is a linear map of recent inputs and readouts of some networks, whatever method won: the simple
-methods have no networks. Inputs and outputs are in units of the data:
+`AutoModel`, of `es.auto`, is a linear map of recent inputs and readouts of some networks, whatever method won: of the simple
+methods, leaky integrals are a linear network, and the others have none. Inputs and outputs are in units of the data:
 
     y(t) = A (u(t - l_1), ..., u(t - l_n)) + b + sum over networks and lanes of W_m x_m(t)
 
@@ -16,7 +16,7 @@ A part is a naive forecast, exponential smoothing or a `Reader`. A new value mov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +37,7 @@ from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.problem import Line, Problem, Range, Units, warn_of_range
 from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.states import at_rest
 
 NAIVE_NAMES = {differencing.LAST: "persistence", differencing.SEASON: "seasonal naive"}
@@ -55,13 +56,16 @@ class Group:
         The network with its weights.
     hyper : Hyper
         Hyper-parameters of M lanes.
-    coef : (M, O, N)
-        Weights of every lane, already divided by the number of members.
+    coef : (M, O, N + P)
+        Weights of the states and of P products of every lane, already divided by the number of members.
+    columns : Columns
+        Which products of states are read out beside them.
     """
 
     esn: ESN
     hyper: Hyper
     coef: Floats
+    columns: Columns = STATES
 
 
 @dataclass(eq=False)
@@ -73,7 +77,7 @@ class AutoModel:
     linear : LinearMap
         A and b, in units of the network.
     groups : tuple of Group
-        The networks; none where a simple method won.
+        The networks. Where a simple method won, none, or the linear network whose states are leaky integrals of the inputs.
     scaling, target_scaling : Scaling
         Units of inputs and of targets.
     classes_ : array or None
@@ -242,7 +246,11 @@ def model_of(problem: Problem, drive: Drive, linear: LinearMap, groups: Sequence
 def add_outputs(group: Group, series: Series, states: Floats | None, outputs: list[Floats]) -> Floats:
     """Add the readouts of all lanes of a group to the outputs; returns the last states (M, B, N). States None: 0."""
     lanes, size = group.coef.shape[:2]
-    parts, collect = feed.into_outputs(series, size, lambda lane, b, steps, rows: rows @ group.coef[lane].T, lanes)
+
+    def read(lane: int, b: int, steps: slice, rows: Floats) -> Floats:
+        return np.asarray(group.columns.of_states(rows, group.esn) @ group.coef[lane].T)
+
+    parts, collect = feed.into_outputs(series, size, read, lanes)
     start = states[:, 0] if states is not None and series.kind == "one" else states
     last = group.esn.run_chunks(series, collect, hyper=group.hyper, state=start)
     for lane in parts:
@@ -286,9 +294,12 @@ class Trend(NamedTuple):
     ----------
     name : str
         One of `smoothing.TRENDS`.
+    period : int or None
+        m.
     """
 
     name: str
+    period: int | None
 
 
 Method: TypeAlias = Naive | Trend | Reader
@@ -329,7 +340,7 @@ class View:
 
     units: list[Units]
     lines: list[Line]
-    lanes: list[Smoothing]
+    lanes: list[Smoothing] = field(default_factory=list)
 
     def forecast(self, method: Method, b: int, steps: int, future: Floats) -> Floats:
         """z(t+1), ..., z(t+steps) after the end of series b, with the known inputs of these steps."""
@@ -374,8 +385,8 @@ class Core:
 
     Attributes
     ----------
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season, the shortest first.
     horizon : int
         H.
     views : list of View
@@ -394,11 +405,11 @@ class Core:
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
         All that were judged, the best first; errors in `scales`, mean over horizons.
-    edges : list of (S + 1,)
-        Edges of the parts of time at fit, of every series; the last is its length.
+    edges : (B, S + 1)
+        Edges of the parts of time that were summed up at fit, of every series; the last is its length.
     """
 
-    period: int | None
+    periods: tuple[int, ...]
     horizon: int
     views: list[View]
     parts: list[Part]
@@ -408,7 +419,7 @@ class Core:
     share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
-    edges: list[Indices]
+    edges: Indices
 
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""

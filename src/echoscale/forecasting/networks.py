@@ -9,8 +9,9 @@
 A level that keeps rising leads a network out of the range seen in training. Its changes stay in this range.
 
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
-and `Forecaster` draw from the same distributions. Leak rates, scalings and couplings are drawn evenly in their logarithms,
-spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best networks so far.
+and `Forecaster` draw from the same distributions, but for the slowest leak rate. Leak rates, scalings and couplings are drawn
+evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best
+networks so far.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ from echoscale._internal.types import Flags, Floats
 from echoscale.data import differencing
 from echoscale.data.differencing import LAST
 from echoscale.data.series import Series
+from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.problem import Line, Problem
-from echoscale.network import Network, hierarchical, parallel, single
+from echoscale.network import LogUniform, Network, hierarchical, parallel, single
 
-# Structures of `es.auto`, in the order in which they are tried: each takes a round, and suits other data.
-STRUCTURES = ("hierarchical", "residual", "ring", "parallel", "single", "delay line")
+# Rounds of `es.auto`: structures, of which each suits other data, and the tuning of the best network so far.
+TUNING = "tuning"
+ROUNDS = ("spread", "hierarchical", TUNING, "residual", "ring", "parallel", "delay line", TUNING)
 # Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
+# `es.auto` replaces the slowest leak rate by the slowest of the candidates, which the length of the data bounds.
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
 INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)  # of the first level, and of the others of a hierarchy
@@ -80,42 +84,30 @@ class Drive(NamedTuple):
 
 @dataclass(eq=False)
 class Net:
-    """One lane of a network.
+    """A network.
 
     Attributes
     ----------
     esn : ESN
         The network with its weights.
-    lanes : Hyper
-        Hyper-parameters of all lanes that were run together.
-    lane : int
-        Place of this one among them.
+    hyper : Hyper
+        Its hyper-parameters.
     spread : float
         Spread of the changes.
     """
 
     esn: ESN
-    lanes: Hyper
-    lane: int
+    hyper: Hyper
     spread: float
-
-    @cached_property
-    def hyper(self) -> Hyper:
-        """Hyper-parameters of this lane."""
-        return self.lanes.lane(self.lane)
-
-    def states(self, recipe: Recipe, line: Line) -> Floats:
-        """x(t) of every step of a line, (T, N); 0 before the first change. All lanes run, as in the fit: the same bits."""
-        return np.asarray(run_lanes(self.esn, self.lanes, self.spread, recipe, line)[self.lane])
 
     @cached_property
     def matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
         """W^T, W_in^T, bias and leak rates."""
         found = self.esn.matrices(self.hyper)
-        return found.W.toarray().T, found.W_in.T, found.bias, found.leak_rate
+        return found.W.toarray().T.copy(), found.W_in.T.copy(), found.bias, found.leak_rate
 
     def step(self, states: Floats, heard: Floats) -> Floats:
-        """x(t+1), (R, N), of many networks at once; one step is over before a compiled one is called."""
+        """x(t+1), (R, N), of many states at once."""
         W, W_in, bias, leak = self.matrices
         return np.asarray((1 - leak) * states + leak * np.tanh(states @ W + heard @ W_in + bias))
 
@@ -127,13 +119,23 @@ def heard(recipe: Recipe, line: Line, spread: float) -> Floats:
     return np.concatenate([changes[:, None], line.future[first:count], line.past[first:]], axis=1)
 
 
-def run_lanes(esn: ESN, hyper: Hyper, spread: float, recipe: Recipe, line: Line) -> Floats:
-    """States of all lanes, (lanes or 1, T, N); 0 before the first change."""
-    driven = heard(recipe, line, spread)
-    states = np.asarray(esn.run(driven, hyper=hyper), np.float64)
-    found = np.zeros((hyper.lanes or 1, len(line), esn.units))
-    found[:, len(line) - len(driven) :] = states
-    return found
+def states(nets: Sequence[Net], recipe: Recipe, line: Line) -> Floats:
+    """x(t) of networks of equal size with one spread, (networks, T, N); 0 before the first change.
+
+    Series are short: a loop is over before a compiled one could start. A network gives the same bits alone and among others.
+    """
+    W, W_in, bias, leak = (np.stack(each) for each in zip(*(net.matrices for net in nets), strict=True))
+    driven, keep = heard(recipe, line, nets[0].spread), (1 - leak)[:, None]
+    found = np.zeros((len(line) + 1, *bias[:, None].shape))
+    with one_thread():
+        inputs = np.moveaxis(driven @ W_in + bias[:, None], 1, 0)[:, :, None]
+        for t, each in enumerate(inputs, len(line) - len(driven)):
+            np.matmul(found[t], W, out=found[t + 1])
+            found[t + 1] += each
+            np.tanh(found[t + 1], out=found[t + 1])
+            found[t + 1] *= leak[:, None]
+            found[t + 1] += keep * found[t]
+    return np.moveaxis(found[1:, :, 0], 1, 0)
 
 
 def draw_network(
@@ -144,11 +146,12 @@ def draw_network(
     seed: Sequence[int],
     good: Sequence[Hyper] = (),
     dtype: str = "float64",
+    slowest: float = LEAK_RATES[0],
 ) -> tuple[ESN, Hyper]:
     """A network of this structure, and hyper-parameters on lanes: near good ones, where there are some."""
     rng = np.random.default_rng(seed)
     esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype=dtype)
-    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng)
+    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng, slowest)
 
 
 def network(structure: str, units: int) -> Network:
@@ -161,6 +164,7 @@ def network(structure: str, units: int) -> Network:
         "ring": lambda: single(units, topology="ring"),
         "parallel": lambda: parallel(thirds),
         "single": lambda: single(units),
+        "spread": lambda: single(units, leak_rate=LogUniform(*LEAK_RATES)),
         "delay line": lambda: single(units, topology="delay_line"),
     }
     return made[structure]()
@@ -176,7 +180,9 @@ def lanes_for(steps: int) -> int:
     return int(np.clip(STEPS // max(steps, 1), *LANES))
 
 
-def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator) -> Hyper:
+def draw_lanes(
+    hyper: Hyper, structure: str, lanes: int, features: int, rng: np.random.Generator, slowest: float = LEAK_RATES[0]
+) -> Hyper:
     """Random hyper-parameters on lanes."""
 
     def even(low: float, high: float) -> Floats:
@@ -187,7 +193,7 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
 
     count, share = len(hyper.leak_rate), features**-0.5
     cyclic = structure in ("ring", "delay line")
-    leaks = [logarithmic(*LEAK_RATES) for _ in range(count)]
+    leaks = [logarithmic(slowest, LEAK_RATES[1]) for _ in range(count)]
     # The first level is fast; with one level only, its speed is drawn too, as that of a residual level, whose states travel.
     if cyclic:
         leaks[0] = np.where(rng.random(lanes) < 0.5, 1.0, leaks[0])
@@ -196,7 +202,10 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
     elif structure != "residual":
         leaks[0] = np.ones(lanes)
     inputs = [share * logarithmic(*(INPUTS if k == 0 or structure == "parallel" else LATER_INPUTS)) for k in range(count)]
+    # The neurons of one level spread over all rates down to the slowest, or over fewer.
+    spreads = {"leak_spread": [even(0.0, 1.0) * np.log(leaks[0] / slowest)]} if hyper.leak_spread else {}
     return hyper.replace(
+        **spreads,
         leak_rate=leaks,
         spectral_radius=[even(*(CYCLIC_RADII if cyclic else RADII)) for _ in range(count)],
         input_scaling=inputs,
@@ -205,13 +214,13 @@ def draw_lanes(hyper: Hyper, structure: str, lanes: int, features: int, rng: np.
     )
 
 
-def with_first(hyper: Hyper, own: Hyper) -> Hyper:
-    """The lanes, the first of which has these hyper-parameters."""
+def with_first(hyper: Hyper, first: Sequence[Hyper]) -> Hyper:
+    """The lanes, the first of which have these hyper-parameters."""
 
-    def joined(leaf: Floats, lanes: Floats) -> Floats:
-        return np.concatenate([[float(leaf)], lanes[1:]])
+    def joined(lanes: Floats, *own: Floats) -> Floats:
+        return np.concatenate([np.array(own, np.float64), lanes[len(own) :]])
 
-    return Hyper(*(tuple(map(joined, ones, lanes)) for ones, lanes in zip(own, hyper, strict=True)))
+    return Hyper(*(tuple(map(joined, *leaves)) for leaves in zip(hyper, *first, strict=True)))
 
 
 def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from echoscale._internal.types import Flags, Floats
 from echoscale.data.scaling import Scaling, scaling_of
-from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, washout_steps
+from echoscale.data.series import Series, SeriesLike, as_series, as_targets, axes, held, washout_steps
+from echoscale.data.several import refuse_joined
 from echoscale.data.targets import Ahead, are_labels, entries_of, future_of, labels_of
 from echoscale.forecasting import splits
 from echoscale.forecasting.splits import OriginSplits
@@ -42,6 +43,9 @@ TREND = 0.6
 LEAST_RATIO = 1.3
 # The largest exponent: e^700 is still a finite number.
 MOST = 700.0
+
+# Share of the steps before the first cut that is left out at most where seasons are compared: the others must tell them apart.
+COMPARED = 0.6
 
 # A small margin warns of stationary data, a large one is late. Set on drawn stationary series: normal, uniform, Student's t
 # with 2 and 3 degrees of freedom, Cauchy, log-normal, AR(1). With 300 training steps that hold at least 30 correlation times,
@@ -162,14 +166,19 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
         y = y if series.kind != "one" else y[0]
     scaling = scaling_of(scale, series)
     raw, per_sequence = entries_of(y, series)
-    if are_labels(raw, per_sequence, series, labels):
+    labelled = are_labels(raw, per_sequence, series, labels)
+    if not per_sequence:
+        refuse_joined(u, raw[0] if labelled else None)
+    if labelled:
         found = labels_of(raw, per_sequence, series, "Pass labels=False for numbers.")
         outputs = len(found.classes)
         targets, none = Series(found.codes(), "list", "y"), Scaling.none(outputs)
         nothing, names = (None,) * outputs, series.columns
-        return Problem(
+        problem = Problem(
             scaling.apply(series), targets, scaling, none, nothing, found.classes, per_sequence, flat=True, columns=names
         )
+        _check_rows(problem)
+        return problem
     flat = _is_flat(y, series)
     values = list(as_targets(y, series, gaps=True).values)
     _check_targets(values)
@@ -183,12 +192,16 @@ def as_problem(u: SeriesLike, y: SeriesLike | None, labels: bool | None, scale: 
     own = Scaling(mean, spread)
     targets = Series([own.forward(each) for each in values], "list", "y")
     problem = Problem(scaling.apply(series), targets, scaling, own, ahead, None, False, flat, series.columns)
-    if problem.rows < LEAST_STEPS:
+    _check_rows(problem)
+    return problem
+
+
+def _check_rows(problem: Problem) -> None:
+    if not problem.per_sequence and problem.rows < LEAST_STEPS:
         raise ValueError(
             f"{problem.rows} steps with a target are too few to choose by, after the first {problem.washout}: give at least "
             f"{LEAST_STEPS}."
         )
-    return problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,15 +300,6 @@ def worth_a_logarithm(values: Floats) -> bool:
     return bool(high > LEAST_RATIO * low)
 
 
-def held(values: Floats) -> Floats:
-    """Gaps (NaN) filled with the last value before them: what is known at the time, and no later."""
-    table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    place = np.maximum.accumulate(np.where(known, np.arange(len(table))[:, None], 0), axis=0)
-    found = np.nan_to_num(np.take_along_axis(table, place, axis=0))
-    return found[:, 0] if values.ndim == 1 else found
-
-
 @dataclass(frozen=True, eq=False)
 class HorizonProblem:
     """Some series that are learned together, and whose next H values are forecast from every origin.
@@ -304,25 +308,38 @@ class HorizonProblem:
     ----------
     lines : list of Line
         The series.
-    period : int or None
-        m.
+    periods : tuple of int
+        m of every season.
     horizon : int
         H.
+    compared : int
+        The longest season where problems with different seasons are compared: then all have the same cuts and rows.
     """
 
     lines: list[Line]
-    period: int | None
+    periods: tuple[int, ...]
     horizon: int
+    compared: int = 0
 
     @cached_property
     def cuts(self) -> OriginSplits:
         """Parts of time, and the cuts that candidates are judged at."""
-        return splits.of_origins([len(line) for line in self.lines], self.period, self.horizon)
+        return splits.of_origins([len(line) for line in self.lines], max(self.compared, *self.periods, 0), self.horizon)
 
     @property
     def before(self) -> int:
         """Steps before the first cut, in the series where it comes first."""
-        return min(blocks[0][0] + 1 for blocks in self.cuts.blocks)
+        return int(self.cuts.ends[:, 1].min())
+
+    @property
+    def skip(self) -> int:
+        """Steps at the start that are left out where problems are compared: some of them look back by two seasons."""
+        return min(2 * self.compared + 2, int(COMPARED * self.before)) if self.compared else 0
+
+    @property
+    def some(self) -> list[int]:
+        """The first horizon, one between, and the last: where penalties are chosen."""
+        return sorted({1, -(-self.horizon // 3), self.horizon})
 
 
 class RangeWarning(UserWarning):

@@ -13,8 +13,8 @@ horizons by an `Option`; between these they are interpolated.
 
 A new value moves a reader on: the states by one step, the statistics by the rows that have this value as their target.
 Statistics grow by blocks of time, and the last block is summed again at every update. They depend on the data and on the length
-at fit, not on the sizes of the updates. A file therefore does not hold statistics: the first update after loading computes the
-same bits.
+at fit, not on the sizes of the updates. A model therefore keeps no statistics, in memory or in a file, until it is updated: the
+first update computes them from the data, to the same bits.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
-from echoscale.forecasting import lags, rows
+from echoscale.forecasting import lags, networks, rows
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Net, heard
 from echoscale.forecasting.problem import HorizonProblem, Line
@@ -68,12 +69,12 @@ class Reader:
         Penalties, in units of the mean squared singular value.
     settled : Statistics or None
         Statistics of the data at fit and of the whole blocks since then, with a leading axis of horizons. None in a reader
-        from a file: the first update computes them from the data.
+        that was not updated yet: the first update computes them from the data.
     recent : Statistics or None
         Statistics of the rows after these blocks.
     trails : list of (K, N)
         States of the network at the last K steps of every series, the newest last: as many as the next update needs, or one
-        after loading.
+        before the first update.
     blocks : int
         Whole blocks since the fit that are settled.
     """
@@ -120,16 +121,24 @@ class Reader:
         origins = self._origins(line, b, len(line) - self.recipe.memory)
         return np.asarray(self.forecasts(origins, steps, np.array([len(origins.at) - 1]))[0])
 
+    def light(self) -> Reader:
+        """The same without statistics and with the last states alone: the first update computes them from the data."""
+        made = copy(self)
+        made.__dict__["readout"] = self.readout
+        made.settled = made.recent = None
+        made.trails = [trail[-1:].copy() for trail in self.trails]
+        return made
+
     def copied(self) -> Reader:
         """The same, with its own of all that an update changes in place."""
         made = copy(self)
         made.trails = list(self.trails)
         return made
 
-    def update(self, lines: Sequence[Line], edges: Sequence[Indices], fresh: Sequence[int]) -> None:
-        """Take the last `fresh` steps of every line; `edges` are those of the parts of time at fit."""
+    def update(self, lines: Sequence[Line], edges: Indices, fresh: Sequence[int]) -> None:
+        """Take the last `fresh` steps of every line; `edges` are the ends of what was summed up at fit."""
         since = [len(line) - int(edge[-1]) for line, edge in zip(lines, edges, strict=True)]
-        if self.settled is None:  # from a file
+        if self.settled is None:
             self._settle(lines, edges)
             fresh = since
         for b, count in enumerate(fresh):
@@ -148,15 +157,15 @@ class Reader:
         for b, count in enumerate(since):
             self.trails[b] = self.trails[b][-(count - whole * BLOCK + len(self.relative) + 1) :]
 
-    def _settle(self, lines: Sequence[Line], edges: Sequence[Indices]) -> None:
+    def _settle(self, lines: Sequence[Line], edges: Indices) -> None:
         """Statistics and states at the end of the fit, from the data."""
         origins = []
         for b, (line, edge) in enumerate(zip(lines, edges, strict=True)):
             fitted = line.between(0, int(edge[-1]))
-            states = None if self.net is None else self.net.states(self.recipe, fitted)
+            states = None if self.net is None else networks.states([self.net], self.recipe, fitted)[0]
             origins.append(Origins(self.recipe, fitted, states))
             self.trails[b] = np.empty((1, 0)) if states is None else states[-(len(self.relative) + 1) :]
-        self.settled = splits.total(rows.statistics(origins, edges, self.horizons))
+        [*_, self.settled] = accumulate(rows.statistics(origins, edges, self.horizons))
 
     def _step(self, line: Line, b: int, count: int) -> None:
         """States of the last `count` steps of a line, after those that are known."""
@@ -168,7 +177,7 @@ class Reader:
             found.append(state)
         self.trails[b] = np.concatenate(found)
 
-    def _block(self, lines: Sequence[Line], fitted: Sequence[Indices], k: int) -> Statistics:
+    def _block(self, lines: Sequence[Line], fitted: Indices, k: int) -> Statistics:
         """Statistics of the rows whose targets lie in block k after the fit, all series together."""
         origins, edges = [], []
         for b, (line, edge) in enumerate(zip(lines, fitted, strict=True)):
@@ -199,52 +208,60 @@ class Option:
     ----------
     problem : HorizonProblem
         The series, and the cuts that readers are judged at.
-    net : Net or None
+    recipe : Recipe
+        Which lags.
+    net : Net, optional
         Network of the states.
-    origins : list of Origins
-        The rows of every series.
+    states : list of (T, N), optional
+        States of the network in every series.
+    few : list of Statistics, optional
+        Statistics of every fold and gap at some horizons, if they are known.
     """
 
-    def __init__(self, problem: HorizonProblem, net: Net | None, origins: list[Origins]) -> None:
-        self.cuts, self.horizon, self.net, self.origins = problem.cuts, problem.horizon, net, origins
-        self.recipe = origins[0].recipe
-        # The first, one between, the last: where penalties are chosen.
-        self.some = sorted({1, -(-self.horizon // 3), self.horizon})
-        self._penalties: dict[int, tuple[Floats, Floats]] = {}
+    def __init__(
+        self,
+        problem: HorizonProblem,
+        recipe: Recipe,
+        net: Net | None = None,
+        states: Sequence[Floats] | None = None,
+        few: list[Statistics] | None = None,
+    ) -> None:
+        self.problem, self.cuts, self.horizon = problem, problem.cuts, problem.horizon
+        self.recipe, self.net, self.states = recipe, net, states
+        self.few = rows.statistics(self.origins, self.cuts.folds.edges, self.problem.some) if few is None else few
 
     @cached_property
-    def few(self) -> list[Statistics]:
-        """Statistics of every part of time at some horizons."""
-        return rows.statistics(self.origins, self.cuts.edges, self.some)
+    def origins(self) -> list[Origins]:
+        """The rows of every series."""
+        every = self.states if self.states is not None else [None] * len(self.problem.lines)
+        return [Origins(self.recipe, line, each) for line, each in zip(self.problem.lines, every, strict=True)]
 
     @cached_property
-    def parts(self) -> list[Statistics]:
-        """Statistics of every part of time at all horizons."""
-        return rows.statistics(self.origins, self.cuts.edges, range(1, self.horizon + 1))
+    def before(self) -> list[Statistics]:
+        """Statistics of all rows before every cut, and before the end, at all horizons."""
+        return list(accumulate(rows.statistics(self.origins, self.cuts.ends, range(1, self.horizon + 1))))
 
-    def penalties(self, cut: int) -> tuple[Floats, Floats]:
-        """log10 of the relative penalty, and the root mean squared error of the folds before a cut, at some horizons."""
-        if cut not in self._penalties:
-            self._penalties[cut] = choose_penalties(self.few, self.cuts.splits[cut])
-        return self._penalties[cut]
+    @cached_property
+    def chosen(self) -> tuple[Floats, Floats]:
+        """log10 of the relative penalty, and the root mean squared error of the folds, at some horizons."""
+        return choose_penalties(self.few, self.cuts.folds.splits)
 
-    def error(self, cut: int) -> float:
-        """Error of the folds before a cut, geometric mean over some horizons."""
-        _, errors = self.penalties(cut)
-        return float(np.exp(np.log(np.maximum(errors, 1e-300)).mean()))
+    @property
+    def error(self) -> float:
+        """Error of the folds, geometric mean over some horizons."""
+        return float(np.exp(np.log(np.maximum(self.chosen[1], 1e-300)).mean()))
 
     def reader(self, loop: bool, cut: int) -> Reader:
-        """Fitted to what lies before a cut."""
-        chosen, _ = self.penalties(cut)
-        if loop:
-            parts, relative = [each.lane(slice(0, 1)) for each in self.few], 10.0 ** chosen[:1]  # the first horizon: one step
-        else:
-            # On straight lines between logarithms.
-            between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.some), chosen)
-            parts, relative = self.parts, np.asarray(10.0**between)
+        """Fitted to what lies before a cut; a penalty chosen for fewer rows is smaller for more rows."""
+        known = self.before[cut]
+        # On straight lines between logarithms.
+        between = np.interp(np.log(np.arange(1, self.horizon + 1)), np.log(self.problem.some), self.chosen[0])
+        relative = 10.0**between * (self.before[0].count / np.maximum(known.count, 1))
+        if loop:  # the first horizon: one step
+            known, relative = known.lane(slice(0, 1)), relative[:1]
         units = 0 if self.net is None else self.net.esn.units
         trails = [origins.shared[-(len(relative) + 1) :, :units].copy() for origins in self.origins]
-        return Reader(self.recipe, self.net, loop, relative, splits.training(parts, self.cuts.splits[cut]), trails=trails)
+        return Reader(self.recipe, self.net, loop, relative, known, trails=trails)
 
     def judged(self, reader: Reader, b: int, cut: int) -> Floats:
         """Forecasts of a reader at the origins of series b that are judged after a cut, (O, H)."""
@@ -257,10 +274,10 @@ class Option:
         return found
 
 
-def choose_penalties(parts: Sequence[Statistics], split: Split) -> tuple[Floats, Floats]:
-    """log10 of the relative penalty, and the root mean squared error of the folds of a split, at every horizon."""
+def choose_penalties(parts: Sequence[Statistics], folds: Sequence[Split]) -> tuple[Floats, Floats]:
+    """log10 of the relative penalty, and the root mean squared error of the folds, at every horizon."""
     width, horizons = parts[0].features, len(parts[0].count)
-    pairs = [pair for pair in splits.pairs(parts, split.folds) if np.min(pair[0].count) >= LEAST_ROWS]
+    pairs = [pair for pair in splits.pairs(parts, folds) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
         return np.full(horizons, np.log10(UNCHOSEN)), np.full(horizons, np.inf)
     best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
@@ -279,16 +296,13 @@ def solve(whole: Statistics, relative: Floats) -> Readout:
 
 def direct(origins: Origins, readout: Readout, steps: Sequence[int], which: Indices) -> Floats:
     """z(t+h) of some origins, (R, H); those whose known inputs are not there yet are NaN."""
-    found = np.full((len(which), len(steps)), np.nan)
+    ahead, coef = np.asarray(steps)[:, None], readout.coef[: len(steps), 0]
+    shared = origins.shared[which]
+    found = origins.starts(ahead, which) + coef[:, : shared.shape[1]] @ shared.T + readout.intercept[: len(steps)]
+    found = found + (origins.own(ahead, which) @ coef[:, shared.shape[1] :, None])[..., 0]
     bounds = _bounds(origins.history(which))
-    limit = _last_known(origins.line)
-    for k, each in enumerate(steps):
-        use = np.flatnonzero(origins.at[which] + each <= limit)
-        if len(use):
-            some = which[use]
-            value = origins.starts(each, some) + origins.features(each, some) @ readout.coef[k, 0] + readout.intercept[k, 0]
-            found[use, k] = np.clip(value, -bounds[use], bounds[use])
-    return found
+    known = origins.at[which] + ahead <= _last_known(origins.line)
+    return np.asarray(np.where(known, np.clip(found, -bounds, bounds), np.nan).T)
 
 
 def closed_loop(origins: Origins, readout: Readout, steps: int, which: Indices, net: Net | None = None) -> Floats:
@@ -296,29 +310,23 @@ def closed_loop(origins: Origins, readout: Readout, steps: int, which: Indices, 
     recipe, line = origins.recipe, origins.line
     history, at = origins.history(which), origins.at[which]
     states = origins.shared[which][:, : net.esn.units] if net is not None else None
-    limit, bounds = _last_known(line), _bounds(history)
-    found = np.full((len(which), steps), np.nan)
+    bounds, memory = _bounds(history), recipe.memory
+    values = np.concatenate([history.T, np.empty((steps, len(which)))])  # (memory + steps, R)
     for step in range(steps):
-        now = at + step
-        live = np.flatnonzero(now + 1 <= limit)
-        if not len(live):
-            break
-        features = [lags.common(recipe, history.T, -1, line.first + now), lags.ahead(recipe, history.T, -1, 1)]
-        if states is not None:
-            features.insert(0, states)
-        safe = now if limit == np.inf else np.minimum(now, int(limit) - 1)
-        features.append(lags.inputs(recipe, line, safe, 1, at))
-        value = differencing.start(recipe.difference, recipe.period, history.T, -1, 1)
+        now, last = at + step, memory - 1 + step
+        features = [] if states is None else [states]
+        features += [lags.common(recipe, values, last, line.first + now), lags.ahead(recipe, values, last, 1)]
+        features.append(lags.inputs(recipe, line, now, 1, at))
+        value = differencing.start(recipe.difference, recipe.period, values, last, 1)
         value = value + np.concatenate(features, axis=1) @ readout.coef[0, 0] + readout.intercept[0, 0]
-        value = np.clip(value, -bounds, bounds)
-        found[live, step] = value[live]
-        history = np.concatenate([history[:, 1:], value[:, None]], axis=1)
+        values[last + 1] = np.clip(value, -bounds, bounds)
         if net is not None and states is not None and step + 1 < steps:
-            change = differencing.change(recipe.difference, recipe.period, history.T, -1) / net.spread
+            change = differencing.change(recipe.difference, recipe.period, values, last + 1) / net.spread
             past = line.past[at]
             known = line.future[np.minimum(now + 1, len(line.future) - 1)] if line.future.shape[1] else past[:, :0]
             states = net.step(states, np.concatenate([change[:, None], known, past], axis=1))
-    return found
+    there = at + np.arange(1, steps + 1)[:, None] <= _last_known(line)
+    return np.asarray(np.where(there, values[memory:], np.nan).T)
 
 
 def _last_known(line: Line) -> float:

@@ -11,24 +11,28 @@ Only the lags grow with the length of a series: states are summed up or read out
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
-from echoscale._internal.types import Array, Floats, Indices
+from echoscale._internal.types import Array, Flags, Floats, Indices
 from echoscale.data import differencing
 from echoscale.data.lags import lagged
 from echoscale.data.series import Series
-from echoscale.engine.devices import one_thread
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.forecasting import lags
+from echoscale.forecasting.integrals import Integrals
 from echoscale.forecasting.lags import Lags, LinearMap, Recipe
 from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.problem import Line, Problem
-from echoscale.readouts.splits import Split
+from echoscale.readouts.splits import Split, total
 from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
+
+# Targets that are summed up together: more of them take more memory.
+PIECE = 256
 
 
 class Steps:
@@ -97,12 +101,30 @@ class Steps:
             found.append(_summed(np.concatenate([z, lags.products(z)], axis=1), rows[:, self.width :]))
         return found
 
-    def _segments(self) -> list[Floats]:
-        """Lags, targets and changes of the steps of every segment that have a target."""
+    @cached_property
+    def integrals(self) -> Integrals:
+        """The leaky integrals that are tried."""
+        return Integrals(self.problem, self.heard)
+
+    @cached_property
+    def integrated(self) -> list[Floats]:
+        """Leaky integrals and their products, of every series."""
+        return [self.integrals.of(np.asarray(values)) for values in self.heard.values]
+
+    @cached_property
+    def slow(self) -> list[Statistics]:
+        """Statistics of leaky integrals, their products, lags and targets, for every segment."""
+        both = zip(self.integrated, self.beside.values, strict=True)
+        width = self.integrated[0].shape[1] + self.width
+        wide = [np.concatenate(each, axis=1) for each in both]
+        return [_summed(rows[:, :width], rows[:, width:]) for rows in self._segments(wide)]
+
+    def _segments(self, values: Sequence[Floats] | None = None) -> list[Floats]:
+        """Lags, targets and changes of the steps of every segment that have a target; or other rows that end with these."""
         edges, found = self.problem.splits.edges, []
         for s in range(len(edges[0]) - 1):
-            parts = [np.asarray(values[cuts[s] : cuts[s + 1]]) for values, cuts in zip(self.beside.values, edges, strict=True)]
-            rows = np.concatenate(parts)
+            every = zip(self.beside.values if values is None else values, edges, strict=True)
+            rows = np.concatenate([np.asarray(each[cuts[s] : cuts[s + 1]]) for each, cuts in every])
             found.append(rows[~np.isnan(rows).any(axis=1)])
         return found
 
@@ -120,10 +142,11 @@ class Steps:
         """Targets of the steps that judge a split, (rows, O), gaps included."""
         return self.held_out(self.problem.targets.values, split)
 
-    def answered(self, linear: LinearMap, split: Split) -> Floats:
-        """What a map of lags makes of the steps that judge a split, (rows, O)."""
+    def answered(self, linear: LinearMap, integrals: Floats | None = None, *, split: Split) -> Floats:
+        """What a map of lags, and weights of leaky integrals, make of the steps that judge a split, (rows, O)."""
         cut = zip(self.problem.series.values, self.problem.splits.held_out(split), strict=True)
-        return np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
+        found = np.concatenate([linear.along(values[low:high], values[:low][::-1]) for values, (low, high) in cut])
+        return found if integrals is None else found + self.held_out(self.integrated, split) @ integrals.T
 
 
 class Origins:
@@ -137,11 +160,13 @@ class Origins:
         The series.
     states : (T, N), optional
         States of a network at every step.
+    first : int
+        Origins before this step are left out.
     """
 
-    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None) -> None:
-        self.recipe, self.line = recipe, line
-        self.at = np.arange(recipe.memory - 1, len(line))
+    def __init__(self, recipe: Recipe, line: Line, states: Floats | None = None, first: int = 0) -> None:
+        self.recipe, self.line, self.first = recipe, line, max(recipe.memory - 1, first)
+        self.at = np.arange(self.first, len(line))
         self.shared = lags.common(recipe, line.values, self.at, line.first + self.at)
         if states is not None:
             self.shared = np.concatenate([states[self.at], self.shared], axis=1)
@@ -150,43 +175,50 @@ class Origins:
         """The last values before some origins, (R, memory), the newest last."""
         return np.asarray(self.line.values[self.at[rows, None] + np.arange(1 - self.recipe.memory, 1)])
 
-    def features(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
-        """f(t, h) of some origins, (R, F)."""
+    def own(self, steps: int | Indices, rows: Indices) -> Floats:
+        """The features of some origins that differ between horizons, (R, ...)."""
         recipe, line, at = self.recipe, self.line, self.at[rows]
-        parts = [self.shared[rows], lags.ahead(recipe, line.values, at, steps), lags.inputs(recipe, line, at, steps)]
-        return np.concatenate(parts, axis=1)
+        at = np.broadcast_to(at, np.broadcast_shapes(at.shape, np.shape(steps)))
+        return np.concatenate([lags.ahead(recipe, line.values, at, steps), lags.inputs(recipe, line, at, steps)], axis=-1)
 
-    def starts(self, steps: int, rows: slice | Indices = slice(None)) -> Floats:
+    def features(self, steps: int | Indices, rows: Indices) -> Floats:
+        """f(t, h) of some origins, (R, F)."""
+        return np.concatenate([self.shared[rows], self.own(steps, rows)], axis=-1)
+
+    def starts(self, steps: int | Indices, rows: Indices) -> Floats:
         """start(t, h) of some origins, (R,)."""
         return differencing.start(self.recipe.difference, self.recipe.period, self.line.values, self.at[rows], steps)
 
-    def learned(self, steps: int) -> tuple[Floats, Indices]:
-        """f(t, h) and what has to be added to the start, (R, F + 1), and the times of the targets, (R,), gaps left out."""
-        count = max(len(self.at) - steps, 0)
-        targets = self.at[:count] + steps
-        use = np.flatnonzero(self.line.known[targets])
-        apart = self.line.values[targets[use]] - self.starts(steps, use)
-        return np.concatenate([self.features(steps, use), apart[:, None]], axis=1), targets[use]
+    def learned(self, steps: Indices, low: int, high: int) -> tuple[Floats, Flags]:
+        """f(t, h) and what has to be added to the start, (H, R, F + 1), of the targets at low to high; and which are known."""
+        targets = np.arange(max(low, self.first + int(steps.min())), high)
+        rows = targets - steps[:, None] - self.first
+        use = (rows >= 0) & self.line.known[targets]
+        rows = np.where(use, rows, 0)
+        apart = self.line.values[targets] - self.starts(steps[:, None], rows)
+        return np.concatenate([self.features(steps[:, None], rows), apart[..., None]], axis=-1), use
 
 
-def statistics(origins: Sequence[Origins], edges: Sequence[Indices], steps: Sequence[int]) -> list[Statistics]:
+def statistics(origins: Sequence[Origins], edges: Indices | Sequence[Indices], steps: Sequence[int]) -> list[Statistics]:
     """Statistics of every segment of time, all series together, with a leading axis of horizons."""
-    segments, width = len(edges[0]) - 1, origins[0].features(1, slice(0, 0)).shape[1]
-    count = np.zeros((segments, len(steps)))
-    mean = np.zeros((segments, len(steps), width + 1))
-    scatter = np.zeros((segments, len(steps), width + 1, width + 1))
-    with one_thread():  # products of some hundred rows: waking other threads takes longer
-        for k, each in enumerate(steps):
-            learned = [one.learned(each) for one in origins]
-            cuts = [np.searchsorted(times, edge) for (_, times), edge in zip(learned, edges, strict=True)]
-            for s in range(segments):
-                parts = [rows[cut[s] : cut[s + 1]] for (rows, _), cut in zip(learned, cuts, strict=True)]
-                piece = np.concatenate(parts) if len(parts) > 1 else parts[0]
-                if len(piece):
-                    count[s, k], mean[s, k] = len(piece), piece.mean(axis=0)
-                    apart = piece - mean[s, k]
-                    scatter[s, k] = apart.T @ apart
-    return [Statistics(count[s], mean[s], scatter[s], width) for s in range(segments)]
+    found = []
+    for low, high in itertools.pairwise(np.stack(list(edges), axis=1)):  # of every series
+        starts = [low + k for k in range(0, max(int((high - low).max()), 1), PIECE)]
+        pieces = [np.minimum([start, start + PIECE], high) for start in starts]
+        found.append(total([_of_targets(origins, each.T.tolist(), np.asarray(steps)) for each in pieces]))
+    return found
+
+
+def _of_targets(origins: Sequence[Origins], bounds: Sequence[Sequence[int]], steps: Indices) -> Statistics:
+    """Statistics of the targets between bounds, all series together."""
+    parts = [one.learned(steps, *each) for one, each in zip(origins, bounds, strict=True)]
+    rows, use = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+    count = use.sum(axis=1).astype(np.float64)
+    rows *= use[..., None]
+    mean = rows.sum(axis=1) / np.maximum(count, 1)[:, None]
+    rows -= mean[:, None]
+    rows *= use[..., None]
+    return Statistics(count, mean, rows.swapaxes(1, 2) @ rows, rows.shape[2] - 1)
 
 
 def _summed(features: Floats, targets: Floats) -> Statistics:

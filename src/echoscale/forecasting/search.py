@@ -3,9 +3,10 @@
 A round draws weights and runs all lanes over the data once. It judges every candidate by folds before the first split, judges
 the best of them at the later splits too, and keeps the best.
 
-After all structures have been tried, one round tunes the hyper-parameters of the best lanes with `tune`, from the data before
-the first split alone (`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on data that the
-tuning has not seen too. `Budget` says whether another round fits into the time that is left.
+Half of the lanes of a new structure are the candidates from which the estimators choose (`timescales.candidates`), the others
+are drawn. After two structures, and after all of them, a round tunes the hyper-parameters of the best lanes with `tune`, from
+the data before the first split alone (`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on
+data that the tuning has not seen too. `Budget` says whether another round fits into the time that is left.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +27,20 @@ from echoscale.engine import devices
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, with_lanes
 from echoscale.forecasting import networks
-from echoscale.forecasting.candidates import ALLOWED, Member, best_of, lag_members, network_members, product_members
+from echoscale.forecasting.candidates import (
+    ALLOWED,
+    Member,
+    best_of,
+    integral_members,
+    lag_members,
+    network_members,
+    product_members,
+)
 from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
+from echoscale.timescales.candidates import candidates
 from echoscale.timescales.suggest import Suggested
 
 # Limits on the number of rounds: with few rows, the best of many networks is chance.
@@ -43,8 +54,8 @@ LEAST_ROWS = 300
 # Lanes that are tuned, and steps downhill of each: more of them find better ones, and take longer.
 STARTS, STEPS = 4, 10
 
-# A round may be longer than those before it; a round of tuning compiles gradients.
-ROUND, GROWTH, TUNING = 1.3, 2.0, 2.0
+# A round may be longer than those before it; tuned lanes are fewer than the lanes of a round, and sooner judged.
+ROUND, GROWTH, JUDGED = 1.3, 2.0, 0.5
 # The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
 FINISH, FINISH_SECONDS = 0.25, 0.6
 
@@ -62,9 +73,10 @@ class Search:
     """The networks tried so far, and the best candidates at every split.
 
     steps      the data
-    suggested  a hierarchical network of two levels, which has the first lane of the first round
+    suggested  a hierarchical network of two levels, which has a lane of the round of this structure
     lags       for every split: ridge on lags, the best first
     products   for every split: ridge on products of lags, the best first
+    integrals  for every split: ridge on leaky integrals, the best first
     members    for every split: the best candidates with networks
     tried      the networks of every round
     """
@@ -74,6 +86,7 @@ class Search:
     suggested: Suggested | None = None
     lags: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
+    integrals: list[list[Member]] = field(init=False)
     members: list[list[Member]] = field(init=False)
     tried: list[Round] = field(init=False)
 
@@ -81,6 +94,8 @@ class Search:
         splits = self.steps.problem.splits.splits
         self.lags = [lag_members(self.steps, split) for split in splits]
         self.products = [product_members(self.steps, split) for split in splits]
+        windows = [members[0].beside.lags for members in self.lags]
+        self.integrals = [integral_members(self.steps, *each) for each in zip(splits, windows, strict=True)]
         self.members = [[] for _ in splits]
         self.tried = []
 
@@ -89,25 +104,25 @@ class Search:
         total = rounds or int(np.clip(self.steps.problem.rows // ROWS_PER_ROUND, *ROUNDS))
         lasted: list[float] = []
 
-        def late(tuning: bool = False) -> bool:
+        def late(share: float = 1.0) -> bool:
             used = {member.round for members in self.members for member in members}
-            return budget.ends_with(lasted, len(used), tuning=tuning)
+            return budget.ends_with(lasted, len(used), share)
 
         while len(self.tried) < total:
             before, tuning = budget.spent, self.tunes_next()
             try:
-                self.run_round(late)
+                self.run_round(lambda: late(JUDGED))
             except OutOfTimeError:
                 return
-            if not tuning:  # which takes its own time, and comes once
+            if not tuning:  # which takes its own time
                 lasted.append(budget.spent - before)
             best = min((each.error for each in self.members[-1]), default=np.inf)
             tell(len(self.tried), total, f"error of folds {best:.4g}")
-            if late(self.tunes_next()):
+            if late():
                 return
 
     def run_round(self, late: Callable[[], bool] = lambda: False) -> None:
-        """One more network, or, after all structures have had their turn, the best one with tuned hyper-parameters."""
+        """One more network, or the best one with tuned hyper-parameters."""
         number = len(self.tried)
         if self.tunes_next():
             best = self.members[0][0].round
@@ -117,26 +132,37 @@ class Search:
             return
         problem = self.steps.problem
         steps, structure = int(problem.series.lengths.sum()), self._structure(number)
+        lanes, first = networks.lanes_for(steps), number < len(self.plan)
+        tried = candidates(int(problem.series.lengths.max()))
         esn, hyper = networks.draw_network(
             structure,
             networks.units_for(problem.rows),
-            networks.lanes_for(steps),
+            lanes,
             problem.series.features,
             [self.seed, number],
-            self._good(structure) if number >= len(networks.STRUCTURES) else (),
+            () if first else self._good(structure),
             "float64" if steps <= LONG else "float32",
+            min(each.slow for each in tried),
         )
-        if number == 0 and self.suggested is not None:
-            hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
+        if first:
+            spaced = np.linspace(0, len(tried) - 1, min(len(tried), lanes // 2)).round().astype(int)
+            own = [tried[place].on(hyper.lane(lane)) for lane, place in enumerate(spaced)]
+            if structure == "hierarchical" and self.suggested is not None:
+                own.append(Hyper.of(self.suggested.network))
+            hyper = networks.with_first(hyper, own)
         self._judge(esn, hyper, structure)
 
-    def tunes_next(self) -> bool:
-        """Whether the next round tunes hyper-parameters: of one series of numbers without gaps, long enough to learn from."""
+    @cached_property
+    def plan(self) -> list[str]:
+        """The first rounds. Hyper-parameters are tuned for one series of numbers without gaps, long enough to learn from."""
         problem = self.steps.problem
-        if len(self.tried) != len(networks.STRUCTURES) or problem.classes is not None or problem.series.count > 1:
-            return False
-        known = all(each.all() for each in problem.targets.known)
-        return known and LEAST_ROWS <= problem.rows <= LONG and bool(self.members[0])
+        one = problem.classes is None and problem.series.count == 1 and all(each.all() for each in problem.targets.known)
+        tuned = one and LEAST_ROWS <= problem.rows <= LONG
+        return [each for each in networks.ROUNDS if tuned or each != networks.TUNING]
+
+    def tunes_next(self) -> bool:
+        """Whether the next round tunes hyper-parameters."""
+        return self.plan[len(self.tried) :][:1] == [networks.TUNING]
 
     def _judge(self, esn: ESN, hyper: Hyper, structure: str) -> None:
         """Run all lanes, and keep the best candidates of every split."""
@@ -169,7 +195,7 @@ class Search:
         found = []
         for k, split in enumerate(splits):
             mine = slice(k * problem.outputs, (k + 1) * problem.outputs)
-            beside = self.steps.answered(mean_of([each.beside for each in self.members[k]]), split)
+            beside = self.steps.answered(mean_of([each.beside for each in self.members[k]]), split=split)
             found.append(beside + self.steps.held_out([each[:, mine] for each in sums], split))
         return found
 
@@ -194,10 +220,10 @@ class Search:
 
     def _structure(self, number: int) -> str:
         """All structures in turn, then the structures of the best candidates."""
-        if number < len(networks.STRUCTURES):
-            return networks.STRUCTURES[number]
+        if number < len(self.plan):
+            return self.plan[number]
         best = self.members[-1]
-        return self.tried[best[(number - len(networks.STRUCTURES)) % len(best)].round].structure
+        return self.tried[best[(number - len(self.plan)) % len(best)].round].structure
 
     def _good(self, structure: str) -> list[Hyper]:
         """Hyper-parameters of the best lanes of a structure."""
@@ -256,8 +282,8 @@ class Budget:
         end = networks max(FINISH longest, FINISH_SECONDS load)
 
     All times are wall time. `end` is the work after the last round, for all networks in use: the next round may bring one more.
-    A round of tuning takes TUNING times as long. `load` is wall time over processor time so far: it is above 1 where other
-    programs use the processors.
+    A round of tuning stops by itself when its time is up. `load` is wall time over processor time so far: it is above 1 where
+    other programs use the processors.
 
     seconds   the budget, from now on; None: no deadline
     wall, cpu clocks
@@ -282,14 +308,13 @@ class Budget:
         used = self.cpu() - self.began[1]
         return max(self.spent / used, 1.0) if used > 0 else 1.0
 
-    def ends_with(self, rounds: Sequence[float], networks: int, *, tuning: bool = False) -> bool:
-        """Whether there is no time for another round and the end."""
+    def ends_with(self, rounds: Sequence[float], networks: int, share: float = 1.0) -> bool:
+        """Whether there is no time for another round, or a share of it, and the end."""
         if self.seconds is None or not rounds:
             return False
-        coming = next_round(rounds) * (TUNING if tuning else 1.0)
         # The next round may bring another network into use.
         end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
-        return self.spent + coming + end > self.seconds
+        return self.spent + share * next_round(rounds) + end > self.seconds
 
 
 def next_round(rounds: Sequence[float]) -> float:

@@ -26,9 +26,9 @@ from echoscale.data.losses import probabilities
 from echoscale.data.normal_scores import ONLY, heard_of
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series, SeriesLike, as_series
-from echoscale.estimators.base import BIAS_SCALING, SLOWEST
+from echoscale.estimators.base import BIAS_SCALING
 from echoscale.estimators.features import SPECTRAL_RADIUS, UNITS, ESNFeatures, pools_of
-from echoscale.estimators.sequences import IN_PARTS, INPUT_SCALINGS, union
+from echoscale.estimators.sequences import POOLS, candidates, union
 from echoscale.forecasting.methods import NETWORKS, Found
 from echoscale.forecasting.problem import Problem
 from echoscale.forecasting.search import Budget
@@ -36,7 +36,7 @@ from echoscale.forecasting.weights import of_errors, without_small
 from echoscale.network import Network, hierarchical, parallel
 from echoscale.readouts import splits
 from echoscale.readouts.classes import RowReadout, fit_ridge, steepness
-from echoscale.readouts.pooling import WHOLE, Pools, columns
+from echoscale.readouts.pooling import Pools, columns
 from echoscale.readouts.ridge import Readout
 
 LEAST_SEQUENCES = 4
@@ -185,13 +185,12 @@ class Plan(NamedTuple):
     backwards: bool = False
 
 
-def first_plans() -> list[Plan]:
-    """Some of what `ESNClassifier` chooses from, with the usual leak rates."""
-    leaks = [float(f"{each:.3g}") for each in np.geomspace(1, SLOWEST, len(UNITS))]
+def first_plans(longest: int) -> list[Plan]:
+    """The candidates of `ESNClassifier` for sequences of this length, with inputs as they are and with their ranks."""
     shared = {"spectral_radius": SPECTRAL_RADIUS, "bias_scaling": BIAS_SCALING}
     return [
-        Plan(parallel(list(UNITS), leak_rate=leaks, input_scaling=strength, **shared), ranks)
-        for ranks, strength in product((False, True), sorted(INPUT_SCALINGS))
+        Plan(parallel(list(UNITS), leak_rate=each.levels(len(UNITS)), input_scaling=each.input_scaling, **shared), ranks)
+        for each, ranks in product(candidates(longest), (False, True))
     ]
 
 
@@ -216,7 +215,8 @@ def find(problem: Problem, budget: Budget, rounds: int | None, seed: int, tell: 
     codes = np.concatenate([np.asarray(each) for each in problem.targets.values])
     simple = fit_ridge(summary_of(series), codes, None, splits.FOLDS)
     total, lasted, judged = rounds or MOST_ROUNDS, list[float](), list[Judged]()
-    first, rng, errors = first_plans(), np.random.default_rng([seed, 16]), list[float]()
+    first = first_plans(int(series.lengths.max()))
+    rng, errors = np.random.default_rng([seed, 16]), list[float]()
     for number in range(1, total + 1):
         before, later = budget.spent, number - len(first) - 1
         good = [first[k] for k in np.argsort(errors[: len(first)], kind="stable")[:NEAR]]
@@ -237,15 +237,14 @@ def find(problem: Problem, budget: Budget, rounds: int | None, seed: int, tell: 
 
 def judge(series: Series, codes: Floats, plan: Plan, number: int, seed: int) -> list[Judged]:
     """Both sets of pools of one network."""
-    sets = (WHOLE, IN_PARTS)
     # The changes are added before the transformer, which adds nothing to its inputs.
     options: dict[str, Any] = {"network": plan.network, "random_state": seed}
     heard = heard_of(series, plan.changes, plan.backwards)
-    every = Pools(union(sets), changes=False, ranks=plan.ranks)
+    every = Pools(union(POOLS), changes=False, ranks=plan.ranks)
     whole = ESNFeatures(**options, pools=every).begin(heard)
     rows = whole.pool(heard)
     found = []
-    for pools in sets:
+    for pools in POOLS:
         where = every.columns(whole.esn_.units, rows.shape[1])
         mine = np.concatenate([rows[:, where[name]] for name in pools], axis=1)
         solved = fit_ridge(mine, codes, None, splits.FOLDS)

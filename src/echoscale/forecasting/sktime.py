@@ -102,25 +102,21 @@ class EchoscaleForecaster(BaseForecaster):
         return self
 
     def _predict(self, fh: Any, X: pd.DataFrame | None) -> pd.Series:
-        forecast, steps = self._forecast(fh, X, ())
+        forecast, steps = self._forecast(fh, X)
         index = fh.to_absolute_index(self.cutoff)
         return pd.Series(forecast.means[0][steps - 1], index=index, name=self._name)
 
     def _predict_quantiles(self, fh: Any, X: pd.DataFrame | None, alpha: Sequence[float]) -> pd.DataFrame:
-        levels = [round(100 * abs(1 - 2 * each), 9) for each in alpha]
-        forecast, steps = self._forecast(fh, X, [each for each in levels if each > 0])
-        columns = []
-        for each, level in zip(alpha, levels, strict=True):
-            bounds = forecast.means[0] if level == 0 else forecast.bounds[level][0][int(each > 0.5)]
-            columns.append(bounds[steps - 1])
+        forecast, steps = self._forecast(fh, X)
+        columns = [forecast.quantile(each)[steps - 1] for each in alpha]
         names = pd.MultiIndex.from_product([self._get_varnames(), list(alpha)])
         return pd.DataFrame(np.stack(columns, axis=1), index=fh.to_absolute_index(self.cutoff), columns=names)
 
-    def _forecast(self, fh: Any, X: pd.DataFrame | None, levels: Sequence[float]) -> tuple[Forecast, Any]:
+    def _forecast(self, fh: Any, X: pd.DataFrame | None) -> tuple[Forecast, Any]:
         """Up to the last step that is asked for, and the steps that are."""
         steps = fh.to_relative(self.cutoff).to_numpy().astype(int)
         last = int(steps.max())
-        return self.forecaster_.predict(last, None if X is None else _values(X.iloc[:last]), levels), steps
+        return self.forecaster_.predict(last, None if X is None else _values(X.iloc[:last])), steps
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from echoscale._internal.types import Floats, Indices
 from echoscale.data.lags import lagged, season_lag
 from echoscale.data.targets import Ahead
 from echoscale.forecasting.lags import LinearMap, every, of_weights
-from echoscale.forecasting.problem import Problem
+from echoscale.forecasting.problem import Line, Problem
 from echoscale.forecasting.weights import ALIKE
 from echoscale.readouts.splits import Split
 
@@ -172,6 +172,14 @@ def begin(values: Floats, period: int | None) -> Smoothing:
         0.0,
         min(len(first), len(values) // 4),
     )
+
+
+def after(line: Line, period: int | None, fitted: int) -> Smoothing:
+    """The lanes after a line, which began with its first `fitted` steps."""
+    lanes = begin(line.values[:fitted], period)
+    for value in np.where(line.known, line.values, np.nan).tolist():
+        lanes.step(value)
+    return lanes
 
 
 def responses(factors: Sequence[tuple[float, float, float]], horizon: int, count: int) -> list[Floats]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from echoscale._internal.types import Flags, Indices
 from echoscale.readouts import splits
-from echoscale.readouts.splits import Split, Splits
+from echoscale.readouts.splits import Splits
 
 # Parts of time: more of them give more origins and folds, fewer give longer ones.
 MOST_PARTS, LEAST_PARTS = 12, 4
@@ -28,10 +28,11 @@ MOST_PARTS, LEAST_PARTS = 12, 4
 STEP_FOLDS = 6
 # Rows from which on one split says enough.
 MANY_ROWS = 3000
-# Cuts of the series of `Forecaster`, and folds before a cut: few, since all windows of lags and all lanes are judged again at
-# every cut.
+# Cuts of the series of `Forecaster`, where readouts are fitted again, and folds before the first cut: more of them take longer.
 CUTS = 4
 ORIGIN_FOLDS = 4
+# Half of the steps between cuts, at least and at most; between these, half a horizon.
+LEAST_APART, MOST_APART = 3, 12
 # Steps before the first cut: this number of seasons, and this number of steps more.
 SEASONS, MORE = 2, 10
 # Judged origins of a series, at most: more of them say nothing new.
@@ -54,54 +55,53 @@ def of_steps(known: Sequence[Flags], washout: int, gap: int) -> Splits:
         edges = splits.block_edges(lengths, washout, parts, gap)
     else:
         edges = [_times(each, washout, parts, gap) for each in known]
-    many = rows > MANY_ROWS
-    first = max(2 * parts // 3, 1) if many else max(parts // 2, 2)
-    ends = np.linspace(first, parts, 2 if many else min(3, parts - first) + 1).round().astype(int).tolist()
+    first = max(2 * parts // 3, 2)
+    ends = np.linspace(first, parts, 2 if rows > MANY_ROWS else min(2, parts - first) + 1).round().astype(int).tolist()
     return Splits(edges, splits.rolling(ends, STEP_FOLDS))
 
 
 @dataclass(frozen=True, eq=False)
 class OriginSplits:
-    """Splits of several series, and the origins that are judged.
+    """Folds of the first part of several series, and the origins after it that are judged.
 
     Attributes
     ----------
-    edges : list of (S + 1,)
-        Parts of time of every series, with gaps between them.
-    splits : tuple of Split
-        One at every cut; the last one trains on everything.
-    blocks : list of list of (first, end)
-        For every series and cut: the origins that are judged.
+    folds : Splits
+        Folds of what lies before the first cut, with gaps between them.
+    ends : (B, K + 2)
+        For every series: its first step, where it is cut, and its end.
     """
 
-    edges: list[Indices]
-    splits: tuple[Split, ...]
-    blocks: list[list[tuple[int, int]]]
+    folds: Splits
+    ends: Indices
+
+    @property
+    def blocks(self) -> list[list[tuple[int, int]]]:
+        """For every series and cut: the first origin that is judged, and the end of them."""
+        return [[(first - 1, end - 1) for first, end in itertools.pairwise(each[1:])] for each in self.ends.tolist()]
 
     def judged(self, b: int) -> Indices:
         """All judged origins of series b."""
-        return np.arange(self.blocks[b][0][0], self.blocks[b][-1][1])
+        return np.arange(self.ends[b, 1] - 1, self.ends[b, -1] - 1)
 
 
-def of_origins(lengths: Sequence[int], period: int | None, horizon: int) -> OriginSplits:
+def of_origins(lengths: Sequence[int], period: int, horizon: int) -> OriginSplits:
     """The splits of `Forecaster`: cuts over the second half of every series, or less of long ones."""
-    shortest, least = min(lengths), least_before(period)
-    parts = int(np.clip(shortest // (2 * min(max(horizon // 2, 3), 12)), LEAST_PARTS, MOST_PARTS))
-    gap = max(min(horizon, shortest // (3 * parts)), 0)
-    edges = [splits.block_edges([length], 0, parts, gap)[0] for length in lengths]
-    share = max(0.5, 1 - MOST_JUDGED / shortest, min(least / shortest, 0.8))
-    first = int(np.clip(np.ceil(share * parts), 2, parts - 1))
-    ends = np.unique(np.linspace(first, parts, min(CUTS, parts - first) + 1).round().astype(int)).tolist()
-    blocks = []
-    for edge, length in zip(edges, lengths, strict=True):
-        cuts = [int(edge[2 * end - 1]) for end in ends[:-1]]
-        blocks.append([(cut - 1, after - 1) for cut, after in itertools.pairwise([*cuts, length])])
-    return OriginSplits(edges, splits.rolling(ends, ORIGIN_FOLDS), blocks)
+    shortest = min(lengths)
+    share = max(0.5, 1 - MOST_JUDGED / shortest, min(least_before(period) / shortest, 0.8))
+    apart = 2 * int(np.clip(horizon // 2, LEAST_APART, MOST_APART))
+    cuts = int(np.clip((1 - share) * shortest // apart, 1, CUTS))
+    ends = np.stack([np.append(0, np.linspace(round(share * length), length, cuts + 1).round()) for length in lengths]).astype(
+        int
+    )
+    gap = min(horizon, int(ends[:, 1].min()) // (2 * ORIGIN_FOLDS))
+    edges = [splits.block_edges([first], 0, ORIGIN_FOLDS, gap)[0] for first in ends[:, 1]]
+    return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends)
 
 
-def least_before(period: int | None) -> int:
-    """Steps before the first cut, at least."""
-    return SEASONS * (period or 0) + MORE
+def least_before(period: int) -> int:
+    """Steps before the first cut, at least; a period of 0 is none."""
+    return SEASONS * period + MORE
 
 
 def _times(known: Flags, washout: int, parts: int, gap: int) -> Indices:

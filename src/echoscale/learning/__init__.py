@@ -1,4 +1,4 @@
-"""How a network learns its hyper-parameters: by the gradient through ridge regression, or while the series runs."""
+"""Learning of hyper-parameters: by the gradient through ridge regression, or online, step by step."""
 
 from echoscale.learning.online.adam import PRESETS, Adam
 from echoscale.learning.online.learner import LearningError, OnlineLearner

@@ -1,4 +1,4 @@
-"""Measures of memory and computation in a network: capacities, ranks and exponents, each for a whole grid at once."""
+"""Measures of memory and computation in a network, each for a whole grid: capacities, ranks, exponents, consistency."""
 
 from echoscale.measures.capacity import processing_capacity
 from echoscale.measures.consistency import consistency, echo_index

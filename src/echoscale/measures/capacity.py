@@ -3,8 +3,8 @@
     z(t) = product over (k, f) of sqrt(2 d_kf + 1) P_{d_kf}(u_f(t - k)),     P_d: Legendre's polynomials, u uniform in [-1, 1]
     C_d  = sum of C[z] over all z of degree d = sum of d_kf
 
-These z are orthonormal, so all C[z] together are at most N; N where the network has fading memory and the windows are long
-enough. States without a bias are odd in the inputs: all even degrees are then 0.
+These z are orthonormal, so the sum of all C[z] is at most N. It is N if the network has fading memory and the windows are long
+enough. Without bias, states are odd functions of the inputs, and all even degrees have capacity 0.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Most functions of one degree where no windows are given, and of all degrees.
+# Largest number of functions of one degree if no windows are given, and of all degrees.
 FUNCTIONS_PER_DEGREE, MOST_FUNCTIONS = 1000, 20_000
-# Probability that any function counts by chance.
+# Probability that at least one function counts by chance.
 BY_CHANCE = 0.01
 
 
@@ -48,27 +48,27 @@ def processing_capacity(
     washout: int | None = None,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """Information processing capacity of every degree, for every lane.
+    """Information processing capacity: how well a linear readout computes nonlinear functions of past inputs, by degree.
 
         C_d = sum of C[z] over all products z of degree d of Legendre polynomials of u(t), ..., u(t - L + 1)
 
     On n steps, a readout of r directions explains a share r / n of any target by chance. This bias is subtracted, and a
-    function counts only if n C is significant by a chi^2 test with r degrees of freedom (1 % for all functions together). A
-    short u loses many small capacities: take at least 100 steps for every neuron.
+    function counts only if n C is significant by a chi^2 test with r degrees of freedom (1 % for all functions together). Short
+    inputs lose many small capacities: take at least 100 steps per neuron.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Independent and uniform inputs, as `noise` makes them.
     degree : int
         Largest degree d.
     lags : int or one for each degree, optional
-        L, the number of recent inputs in the functions of a degree. Unless given, twice the number of neurons, or fewer if the
-        degree would have more than 1000 functions; the sum is then a lower bound.
+        Number L of recent inputs in the functions of a degree. By default twice the number of neurons, or fewer if the degree
+        would have more than 1000 functions; the sum is then a lower bound.
     washout : int, optional
-        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less; at least the largest
+        Number of steps at the start that are left out; by default 100, or a tenth of u if that is less; at least the largest
         L.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own, with or without lanes.
@@ -76,7 +76,8 @@ def processing_capacity(
     Returns
     -------
     xarray.Dataset
-        `capacity` C_d over (lane, degree), their sum `total` over (lane,), the `rank` r; `lags` and `functions` of each degree.
+        `capacity` C_d over (lane, degree), its sum `total` and the `rank` r over (lane,), `lags` and number of `functions` of
+        each degree.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def _windows(lags: int | Sequence[int] | None, degree: int, units: int, features
     elif isinstance(lags, Sequence | np.ndarray):
         found = [checks.integer(each, "lags", minimum=1) for each in lags]
         if len(found) != degree:
-            raise ValueError(f"lags names {len(found)} windows for {degree} degrees: give one for each, or one for all.")
+            raise ValueError(f"lags has {len(found)} windows for {degree} degrees: give one for each degree, or one for all.")
     else:
         found = [checks.integer(lags, "lags", minimum=1)] * degree
     count = sum(comb(window * features + d - 1, d) for d, window in enumerate(found, 1))
@@ -151,7 +152,7 @@ def _polynomials(u: Floats, degree: int) -> Floats:
 
 
 def _uniform_units(series: Series, degree: int) -> Floats:
-    """u scaled to [-1, 1] by its extremes, (T, F); inputs that are not uniform are refused."""
+    """u scaled to [-1, 1] by its extremes, (T, F); raises an error if u is not uniform."""
     u = np.asarray(series.values[0], np.float64)
     low, high = u.min(axis=0), u.max(axis=0)
     scaled: Floats = 2 * (u - low) / (high - low) - 1
@@ -165,7 +166,7 @@ def _uniform_units(series: Series, degree: int) -> Floats:
 
 
 def _places(degree: int, variables: int) -> npt.NDArray[np.int64]:
-    """Places of the factors of every function of a degree in a table (polynomials, variables), (functions, degree)."""
+    """Indices of the factors of every function of a degree in a table (polynomials, variables), (functions, degree)."""
     drawn = np.array(list(combinations_with_replacement(range(variables), degree)))
     # A variable drawn p times in a row is one factor of degree p, at its first place; the others are 1 (polynomial 0).
     again = np.concatenate([np.zeros((len(drawn), 1), bool), drawn[:, 1:] == drawn[:, :-1]], axis=1)

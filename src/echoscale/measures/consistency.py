@@ -48,20 +48,23 @@ def consistency(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """Consistency of the responses from different starts, for every lane.
+    """Consistency: similarity of the responses to the same input from different starts.
 
         gamma = mean over neurons of the correlation of two responses,   Theta = tr(C^-1 C')
+
+    C is the covariance of a response, C' the cross-covariance of two responses. If the network forgets its start, gamma is 1
+    and Theta is N.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Inputs.
     starts : int
-        Number of starts, uniform in [-1, 1]; all pairs count.
+        Number of random starts, uniform in [-1, 1]; all pairs count.
     washout : int, optional
-        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
+        Number of steps at the start that are left out; by default 100, or a tenth of u if that is less.
     seed : int
         Random seed of the starts.
     hyper : Hyper, optional
@@ -103,16 +106,18 @@ def echo_index(
 ) -> xarray.Dataset:
     """Echo state index: the number of different states at the end of u, from random starts.
 
+    Index 1 means that the network has the echo state property for this input.
+
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
-        Inputs, long enough for transients to end: with the exponent l (`lyapunov_exponents`), more than 10 / |l| steps.
+        Inputs, long enough for transients to end: more than 10 / |l| steps for the exponent l of `lyapunov_exponents`.
     starts : int
-        Number of starts, uniform in [-1, 1]; the largest possible index.
+        Number of random starts, uniform in [-1, 1]; the largest possible index.
     tolerance : float
-        Two states count as the same if the root mean square of their difference over the neurons is smaller.
+        Largest root mean square difference over the neurons at which two states count as equal.
     seed : int
         Random seed of the starts.
     hyper : Hyper, optional

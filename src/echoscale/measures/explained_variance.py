@@ -1,4 +1,4 @@
-"""Share of the variance of targets that a linear readout of the states explains, for a whole grid; no states are kept.
+"""Share of the variance of targets that a linear readout of the states explains, for a whole grid, without storing states.
 
     C_k = 1 - min_w mean (z_k - w x - b)^2 / var z_k = S_kx S_xx^-1 S_xk / S_kk
 
@@ -27,7 +27,7 @@ ROWS = 1024
 
 
 class Explained(NamedTuple):
-    """Explained shares of the variance in the data; on average they are too large by rank / rows.
+    """Explained shares of the variance of the data; on average they are too large by rank / rows.
 
     shares  (H, K)
     rank    (H,): number of directions in which the states move
@@ -63,7 +63,7 @@ def explained(esn: ESN, series: Series, targets: Targets, count: int, first: int
 
 
 class _Moments:
-    """Sums over time of x, x x^T and x z^T, lane by lane; the first state is subtracted, so that no digits are lost."""
+    """Sums over time of x, x x^T and x z^T, lane by lane; subtracting the first state avoids a loss of digits."""
 
     def __init__(self, lanes: int, units: int, count: int, targets: Targets, first: int, length: int) -> None:
         self.targets, self.first, self.length = targets, first, length
@@ -73,7 +73,7 @@ class _Moments:
         self.cross = np.zeros((lanes, units, count))
 
     def add(self, lanes: npt.NDArray[np.int64], start: int, states: Any) -> None:
-        """Count a chunk of states (rows, l, N) that begins at step `start`."""
+        """Add a chunk of states (rows, l, N) that begins at step `start`."""
         begin, end = max(start, self.first), min(start + len(states), self.length)
         for low in range(begin, end, ROWS):
             high = min(low + ROWS, end)
@@ -100,7 +100,7 @@ class _Moments:
 def whitening(scatter: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
     """L with L S L^T = 1 on all directions above rounding, (..., N, N), zero elsewhere; and the number of these directions.
 
-    Every neuron is first scaled to variance 1, so that neurons that move little count as much as the others.
+    Every neuron is first scaled to variance 1: neurons that move little count as much as the others.
     """
     size = np.sqrt(np.maximum(np.einsum("...nn->...n", scatter), 0))
     unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)

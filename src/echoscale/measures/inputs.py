@@ -1,4 +1,4 @@
-"""The inputs of a measure: one series that is long enough, and the independent noise for which capacities are defined."""
+"""Inputs of measures: checks of one series, and the independent noise for which capacities are defined."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def noise(length: int, features: int = 1, seed: int = 0, *, low: float | Floats 
     Parameters
     ----------
     length : int
-        T, the number of steps.
+        Number of steps T.
     features : int
-        F, the number of inputs.
+        Number of inputs F.
     seed : int
         Random seed.
     low, high : float or (F,)
-        Range of all features, or of each.
+        Range of all features, or of each feature.
 
     Examples
     --------
@@ -43,17 +43,17 @@ def one_series(esn: ESN, u: SeriesLike | Series) -> Series:
     """u as one checked series of this network."""
     series = as_series(u, esn.columns)
     if series.count != 1:
-        raise ValueError(f"u holds {series.count} series: a network is measured along one. Give the longest.")
+        raise ValueError(f"u holds {series.count} series, but a measure needs one. Give the longest.")
     return series
 
 
 def first_step(series: Series, washout: int | None, counted: int, why: str, least: int = 0) -> int:
-    """The first step that counts, at least `least`; refuses a series that is too short."""
+    """The first step that counts, at least `least`; raises an error if the series is too short."""
     length = int(series.lengths[0])
     first = max(washout_steps(washout, length), least)
     if length < first + counted:
         raise ValueError(
-            f"u has {length} steps, but {why} needs at least {first + counted}: {first} that do not count, and {counted}."
+            f"u has {length} steps, but {why} needs at least {first + counted}: a washout of {first}, and {counted} more."
         )
     return first
 
@@ -63,7 +63,7 @@ def check_white(series: Series) -> None:
     u = np.asarray(series.values[0], np.float64)
     spread = u.std(axis=0)
     if not (spread > 0).all():
-        raise ValueError(f"feature {int(np.argmin(spread))} of u is constant: it carries nothing to remember.")
+        raise ValueError(f"feature {int(np.argmin(spread))} of u is constant: there is nothing to remember. Leave it out.")
     z = (u - u.mean(axis=0)) / spread
     most = CLEARLY / len(z) ** 0.5
     for lag in range(min(WHITE_LAGS, len(z) - 1) + 1):

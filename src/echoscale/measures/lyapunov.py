@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_STEPS = 100
-# Decompositions in one call of the compiled program, so that series of any length share a few programs.
+# Decompositions in one call of the compiled program: series of any length share a few programs.
 CHUNK = 256
 
 
@@ -45,24 +45,26 @@ def lyapunov_exponents(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """The k largest conditional Lyapunov exponents of every lane, computed in float64.
+    """Largest conditional Lyapunov exponents: how fast small differences of the states grow or shrink under the same input.
 
-        l_i = mean over t of log |R_ii(t)|,   J(t) Q(t) = Q(t+1) R(t)
+        l_i = mean over t of log |R_ii(t)|,   J(t) Q(t) = Q(t+1) R(t),   J(t) = dx(t+1) / dx(t)
+
+    If the largest exponent is below 0, the network has the echo state property for this input. Computed in float64.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Inputs.
     k : int
-        Number of exponents, the largest first; at most N.
+        Number of exponents, at most N.
     every : int
         Number of steps between two QR decompositions. More steps save time if k is large. Differences between exponents times
         `every` must stay well below 36, the limit of float64.
     washout : int, optional
-        Number of steps at the start that are left out, while states and directions settle; 100 unless given, or a tenth of u
-        if that is less.
+        Number of steps at the start that are left out, while states and directions settle; by default 100, or a tenth of u if
+        that is less.
     seed : int
         Random seed of the first directions.
     hyper : Hyper, optional
@@ -71,7 +73,7 @@ def lyapunov_exponents(
     Returns
     -------
     xarray.Dataset
-        `exponent` over (lane, place), in natural logarithms per step.
+        `exponent` over (lane, place), the largest first, in natural logarithms per step.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def lyapunov_exponents(
     found = np.empty((used.lanes or 1, count))
     for which, part in slabs(used, 32 * esn.units * count):
         found[which] = _mean_logs(wide, part, np.asarray(series.values[0]), start, every, first)
-    # Exponents that have converged are in order already; others need not be.
+    # Converged exponents are already in order; others may not be.
     found = -np.sort(-found, axis=1)
     return labelled("Lyapunov exponents", used, {"exponent": (("place",), found)}, {"place": np.arange(1, count + 1)})
 

@@ -1,4 +1,4 @@
-"""Memory capacity: how well a linear readout recalls past inputs, measured, and in closed form for the linear regime.
+"""Memory capacity: how well a linear readout recalls past inputs, measured and in closed form for the linear regime.
 
     m(k) = 1 - min_w mean (u(t - k) - w x(t) - b)^2 / var u            memory function, k = 0, 1, ...
     MC   = sum of m(k) over k >= 1                                      memory capacity (Jaeger 2001)
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Steps for every neuron: with fewer, the correction for chance would be most of the result.
+# Least number of steps per neuron: with fewer, the correction for chance would dominate the result.
 ROWS_PER_NEURON = 5
-# Powers of the map count until they are below GONE; after MOST_DOUBLINGS the map is said not to fade.
+# Powers of the map count until they are below GONE; after MOST_DOUBLINGS doublings the map does not fade.
 GONE, MOST_DOUBLINGS = 1e-17, 40
 
 
@@ -41,24 +41,24 @@ def memory_capacity(
     washout: int | None = None,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """Memory function m(k) and memory capacity MC of every lane.
+    """Memory function m(k) and memory capacity MC: how well a linear readout recalls the input k steps ago.
 
         m(k) = 1 - min_w mean (u(t-k) - w x(t) - b)^2 / var u,   MC = sum of m(k) over k >= 1
 
     There is no ridge penalty. On n steps, a readout of r directions explains a share r / n of any target by chance. This bias
-    is removed, 1 - (1 - m)(n - 1) / (n - r - 1), so m(k) may be a little below 0. Directions whose amplitude is below 1e-8 of
-    the others do not count.
+    is removed, 1 - (1 - m)(n - 1) / (n - r - 1), so m(k) may be a little below 0. Directions with amplitudes below 1e-8 of the
+    others do not count.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Independent inputs, as `noise` makes them.
     lags : int, optional
-        Largest lag k; twice the number of neurons unless given.
+        Largest lag k; by default twice the number of neurons.
     washout : int, optional
-        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less; at least `lags`.
+        Number of steps at the start that are left out; by default 100, or a tenth of u if that is less; at least `lags`.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own, with or without lanes.
 
@@ -94,27 +94,26 @@ def memory_capacity(
 
 
 def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
-    """Memory function of the linear regime, x(t+1) = M x(t) + B s(t), exact for white inputs.
+    """Memory function and memory capacity of the linear regime, x(t+1) = M x(t) + B s(t), exact for white inputs.
 
         m(k) = K_k^T C^-1 K_k,   K_k = M^k B,   C = sum_k K_k K_k^T
 
-    `esn.linearised()` gives M and B. C is kept as a square root, C = S S^T, doubled with S <- (S, M^m S), so that directions
-    down to an amplitude of 1e-16 count. No readout in float64 can use smaller ones. The sum of m(k) over all k is the number
-    of the directions that count, `rank`.
+    `esn.linearised()` gives M and B. Directions down to an amplitude of 1e-16 count; no readout in float64 can use smaller
+    ones. The sum of m(k) over all k is the number of these directions, `rank`.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     lags : int, optional
-        Largest lag k; twice the number of neurons unless given.
+        Largest lag k; by default twice the number of neurons.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own, with or without lanes.
 
     Returns
     -------
     xarray.Dataset
-        As from `memory_capacity`; `capacity` counts all k >= 1, also those beyond `lags`.
+        The same as from `memory_capacity`, but `capacity` counts all k >= 1, also beyond `lags`.
 
     Examples
     --------
@@ -136,7 +135,10 @@ def linear_memory_capacity(esn: ESN, *, lags: int | None = None, hyper: Hyper | 
 
 
 def _leverages(M: Floats, B: Floats, lags: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """K_k^T C^-1 K_k, (H, lags + 1, F), and the rank of C, (H,)."""
+    """K_k^T C^-1 K_k, (H, lags + 1, F), and the rank of C, (H,).
+
+    C is kept as a square root, C = S S^T, and doubled by S <- (S, M^m S).
+    """
     features = B.shape[2]
     root, kernel, power = B, B, M
     with np.errstate(over="ignore", invalid="ignore"):
@@ -154,8 +156,8 @@ def _leverages(M: Floats, B: Floats, lags: int) -> tuple[Floats, npt.NDArray[np.
         worst = int(np.argmax(np.where(np.isnan(size), np.inf, size)))
         radius = float(np.abs(np.linalg.eigvals(M[worst])).max())
         raise ValueError(
-            f"the linear regime has no memory function: an eigenvalue of lane {worst} has the size {radius:.6g}, so that "
-            "inputs never fade. Lower spectral_radius, or measure with memory_capacity."
+            f"the linear regime has no memory function: an eigenvalue of lane {worst} has the size {radius:.6g}, so inputs "
+            "never fade. Lower spectral_radius, or measure with memory_capacity."
         )
     while kernel.shape[2] < (lags + 1) * features:  # the powers were gone before
         kernel = np.concatenate([kernel, np.zeros_like(kernel)], axis=2)

@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-# Steps of noise for every neuron; least and most of all.
+# Steps of noise per neuron; least and largest total.
 STEPS_PER_NEURON, LEAST_STEPS, MOST_STEPS = 100, 5000, 50_000
 EXPONENTS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
-    """The result of `measure`; prints as a table.
+    """All measures of one network: the result of `measure`. Print it to read a table.
 
     Attributes
     ----------
     spectrum : Spectrum
         Eigenvalues, timescales and periods of the linear regime.
     memory : xarray.Dataset
-        From `memory_capacity`.
+        Result of `memory_capacity`.
     linear_memory : xarray.Dataset or None
-        From `linear_memory_capacity`; None where inputs never fade in the linear regime.
+        Result of `linear_memory_capacity`; None if inputs never fade in the linear regime.
     capacity : xarray.Dataset
-        From `processing_capacity`.
+        Result of `processing_capacity`.
     exponents : xarray.Dataset
-        From `lyapunov_exponents`.
+        Result of `lyapunov_exponents`.
     echo : xarray.Dataset
-        From `echo_index`.
+        Result of `echo_index`.
     dimension : xarray.Dataset
-        From `dimension`.
+        Result of `dimension`.
     consistency : xarray.Dataset
-        From `consistency`.
+        Result of `consistency`.
     ranks : xarray.Dataset
-        From `ranks`.
+        Result of `ranks`.
     """
 
     spectrum: Spectrum
@@ -70,7 +70,7 @@ class Measured:
 
     @cached_property
     def table(self) -> Table:
-        """One row for every measure: its value and its largest possible value."""
+        """One row per measure: its value and its largest possible value."""
         units = self.spectrum.units
         times = self.spectrum.timescales
         linear = None if self.linear_memory is None else float(self.linear_memory.capacity)
@@ -96,7 +96,7 @@ class Measured:
         return Table(("measure", "value", "at most"), tuple(rows), "Measures of a network", tuple(notes))
 
     def plot(self) -> Figure:
-        """Spectrum, timescales, memory function, capacities, exponents and singular values in one figure."""
+        """Plot spectrum, timescales, memory function, capacities, exponents and singular values in one figure."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 5.5), layout="constrained")
@@ -135,35 +135,35 @@ def measure(
     seed: int = 0,
     hyper: Hyper | None = None,
 ) -> Measured:
-    """All measures of one network for the inputs u: prints as a table; `.plot()` is a figure.
+    """Measure memory, capacities, exponents and ranks of one network for the inputs u, as a table and a figure.
 
     Memory, capacities and ranks are defined for independent inputs, so they are measured with uniform noise of the same mean
-    and spread as u. Exponents, echo state index, consistency and dimension are measured with u itself. A `StateWarning` says
-    if u saturates the states or leaves them constant.
+    and spread as u. Exponents, echo state index, consistency and dimension are measured with u itself. A `StateWarning` is
+    given if u saturates the states or leaves them constant.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Inputs in the units that the network receives.
     degree : int
         Largest degree of the processing capacity.
     lags : int, optional
-        Largest lag of the memory function; twice the number of neurons unless given.
+        Largest lag of the memory function; by default twice the number of neurons.
     exponents : int
-        Number of exponents, at most one for each neuron.
+        Number of Lyapunov exponents, at most one per neuron.
     washout : int, optional
-        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
+        Number of steps at the start that are left out; by default 100, or a tenth of u if that is less.
     seed : int
         Random seed of the noise and the starts.
     hyper : Hyper, optional
-        Hyper-parameters in place of the network's own, without lanes. The single functions take grids.
+        Hyper-parameters in place of the network's own, without lanes. For grids, use the functions of the measures.
 
     Returns
     -------
     Measured
-        The results, a table and a figure.
+        Results; print them to read a table, `.plot()` makes a figure.
 
     Examples
     --------
@@ -178,12 +178,12 @@ def measure(
     """
     used = esn.hyper if hyper is None else hyper
     if used.lanes is not None:
-        raise ValueError(f"this is for one network, but the Hyper has {used.lanes} lanes: the single functions take grids.")
+        raise ValueError(f"measure takes one network, but hyper has {used.lanes} lanes: for grids use the other functions.")
     series = one_series(esn, u)
     values = series.values[0]
     middle, half = values.mean(axis=0), 3**0.5 * values.std(axis=0)
     if not (half > 0).all():
-        raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need inputs that move.")
+        raise ValueError(f"feature {int(np.argmin(half))} of u is constant: capacities need varying inputs. Leave it out.")
     length = max(min(max(STEPS_PER_NEURON * esn.units, LEAST_STEPS), MOST_STEPS), 10 * esn.units + (lags or 0), 20 * esn.units)
     found = statistics(esn, series, series, washout=washout_steps(washout, int(series.lengths[0])), hyper=used)
     # Inputs in raw units often saturate the states, or leave them constant.

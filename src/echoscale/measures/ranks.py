@@ -39,20 +39,23 @@ def ranks(
     tolerance: float = 0.01,
     hyper: Hyper | None = None,
 ) -> xarray.Dataset:
-    """Kernel rank and generalisation rank: the number of large singular values of the last states (m, N) of m pieces of u.
+    """Kernel rank and generalisation rank: how well a network separates inputs, and how well it forgets the distant past.
+
+    Each rank is the number of large singular values of the last states (m, N) of m pieces of u. A high kernel rank means good
+    separation. The generalisation rank is for pieces that share their last steps: a low rank means good forgetting.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
-        Inputs, which are cut into m pieces of T // m steps, each run from the zero state.
+        Inputs, which are cut into m pieces of T // m steps. Each piece runs from the zero state.
     inputs : int, optional
-        m, the number of pieces; the number of neurons unless given.
+        Number m of pieces; by default the number of neurons.
     shared : int
         Number of last steps that all pieces share, for the generalisation rank.
     tolerance : float
-        Singular values below this share of the largest do not count.
+        Threshold: singular values below this share of the largest do not count.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own, with or without lanes.
 
@@ -102,20 +105,20 @@ def ranks(
 
 
 def dimension(esn: ESN, u: SeriesLike, *, washout: int | None = None, hyper: Hyper | None = None) -> xarray.Dataset:
-    """Dimension of the states of every lane: the participation ratio of the eigenvalues l_i of their covariance.
+    """Dimension of the states: the participation ratio of the eigenvalues l_i of their covariance.
 
         (sum_i l_i)^2 / sum_i l_i^2
 
-    It is 1 if all states lie on one line, and N if they spread equally in all directions.
+    The dimension is 1 if all states lie on one line, and N if they spread equally in all directions.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Inputs.
     washout : int, optional
-        Number of steps at the start that are left out; 100 unless given, or a tenth of u if that is less.
+        Number of steps at the start that are left out; by default 100, or a tenth of u if that is less.
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own, with or without lanes.
 
@@ -135,7 +138,7 @@ def dimension(esn: ESN, u: SeriesLike, *, washout: int | None = None, hyper: Hyp
     first = first_step(series, washout, esn.units + 1, f"a dimension of {esn.units} neurons")
     found = np.empty(used.lanes or 1)
     for which, part in slabs(used, 16 * (esn.units + 2) ** 2):
-        # Any target will do: only the states' own scatter is used.
+        # Any target will do: only the scatter of the states is used.
         scatter = statistics(esn, series, series, washout=first, hyper=part).scatter[:, : esn.units, : esn.units]
         squares = (scatter**2).sum(axis=(1, 2))
         found[which] = np.trace(scatter, axis1=1, axis2=2) ** 2 / np.where(squares > 0, squares, 1.0)

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LANE = "lane"
-# Most memory in bytes that a measure of a grid uses at once.
+# Largest memory in bytes that a measure of a grid uses at once.
 MOST_BYTES = 256 << 20
-# Most lines in the plot of a grid; of more lanes, evenly spaced ones are shown.
+# Largest number of lines in the plot of a grid; of more lanes, evenly spaced ones are shown.
 MOST_LINES = 8
 
 Values = Mapping[str, tuple[Sequence[str], npt.NDArray[Any]]]
 
 
 def labelled(measure: str, hyper: Hyper, values: Values, coords: Mapping[str, object], **attrs: object) -> xarray.Dataset:
-    """A Dataset of arrays whose first axis is the lanes; a Hyper without lanes gives no such axis."""
+    """A Dataset of arrays whose first axis is the lanes; without lanes there is no such axis."""
     import xarray
 
     several = hyper.lanes is not None
@@ -49,14 +49,14 @@ def slabs(hyper: Hyper, bytes_per_lane: int) -> Iterator[tuple[slice, Hyper]]:
 
 
 def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
-    """Plot a measure: m(k) against k, capacities by degree, exponents, singular values, or one value for each lane.
+    """Plot a measure: m(k) against k, capacities by degree, exponents, singular values, or one value per lane.
 
     Parameters
     ----------
     data : xarray.Dataset
         Result of a function of `echoscale.measures`.
     axes : matplotlib.axes.Axes, optional
-        Where to plot; a new figure unless given.
+        Axes to plot into; by default a new figure.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
     }
     measure = getattr(data, "attrs", {}).get("measure")
     if measure not in kinds:
-        raise ValueError(f"this is no result of a measure (its attrs name {measure!r}); there are {', '.join(kinds)}.")
+        raise ValueError(f"data is not the result of a measure (its attrs name {measure!r}); known are {', '.join(kinds)}.")
     axes = new_axes(4.5) if axes is None else axes
     kinds[measure](data, axes)
     if axes.get_legend_handles_labels()[0]:
@@ -85,7 +85,7 @@ def plot(data: xarray.Dataset, axes: Axes | None = None) -> Axes:
 
 
 def _lines(data: xarray.Dataset, name: str) -> list[tuple[str | None, npt.NDArray[np.float64]]]:
-    """Label and values of every lane that is shown."""
+    """Label and values of every plotted lane."""
     if LANE not in data.dims:
         return [(None, data[name].values)]
     count = data.sizes[LANE]
@@ -95,7 +95,7 @@ def _lines(data: xarray.Dataset, name: str) -> list[tuple[str | None, npt.NDArra
 
 
 def _along(data: xarray.Dataset, axes: Axes) -> npt.NDArray[np.float64]:
-    """Places of the lanes on the axis, which gets its name: the values of the only varied hyper-parameter, or lane numbers."""
+    """Positions of the lanes on the axis, which is named: the values of the only varied hyper-parameter, or lane numbers."""
     varied = [str(each) for each, values in data.coords.items() if values.dims == (LANE,)]
     axes.set_xlabel(varied[0] if len(varied) == 1 else LANE)
     return np.asarray(data[varied[0]].values if len(varied) == 1 else np.arange(data.sizes[LANE]))

@@ -13,6 +13,8 @@ from echoscale.network.description import Coupling, Network, Reservoir
 if TYPE_CHECKING:
     from echoscale.network.leaks import LeakLike
 
+INPUTS = ("first", "all")
+
 
 class ReservoirOptions(TypedDict, total=False):
     """The other fields of `Reservoir`: one value for all levels, or a list with one entry for each."""
@@ -39,19 +41,21 @@ def single(
     input_scaling: float = 1.0,
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """One reservoir (paper, Fig. 2A): x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + bias).
+    """Returns a network with one reservoir (paper, Fig. 2A).
+
+        x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + rho W x(t) + beta b)
 
     Parameters
     ----------
     units : int
         Number of neurons.
-    leak_rate : float, LogUniform, LogNormal or (units,) array
-        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
-        distribution or an array gives every neuron its own.
-    spectral_radius : float
-        Spectral radius rho of the recurrent matrix.
-    input_scaling : float
-        Factor gamma on the input matrix W_in.
+    leak_rate : float, LogUniform, LogNormal or (units,) array, default 1.0
+        Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
+        A distribution or an array gives every neuron its own.
+    spectral_radius : float, default 0.95
+        Spectral radius rho of the recurrent matrix W. Larger values give longer memory.
+    input_scaling : float, default 1.0
+        Factor gamma on the input matrix W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`: `bias_scaling`, `connections`, `topology`, `feedback_scaling`, `residual`,
         `activation`, `input_weights`, `input_connections`, `bias`, ...
@@ -59,6 +63,11 @@ def single(
     Returns
     -------
     Network
+
+    See Also
+    --------
+    echoscale.parallel : Several reservoirs that all receive the input.
+    echoscale.hierarchical : A chain of reservoirs.
 
     Examples
     --------
@@ -79,7 +88,7 @@ def parallel(
     input_scaling: float | Sequence[float] = 1.0,
     **options: Unpack[ReservoirOptions],
 ) -> Network:
-    """Parallel reservoirs, which all receive the input (paper, Fig. 2C, "unconnected").
+    """Returns a network of parallel reservoirs, which all receive the input (paper, Fig. 2C, "unconnected").
 
     A scalar holds for all reservoirs, a list has one entry for each.
 
@@ -87,13 +96,13 @@ def parallel(
     ----------
     units : list of int
         Number of neurons of each reservoir.
-    leak_rate : float, LogUniform, LogNormal or list
-        Leak rate alpha in (0, 1]: with 1 a neuron forgets at once, with small values it remembers for about 1 / alpha steps. A
-        distribution, or an array (units,) as an entry of a list, gives every neuron its own.
-    spectral_radius : float or list
-        Spectral radius rho of the recurrent matrices.
-    input_scaling : float or list
-        Factor gamma on the input matrices W_in.
+    leak_rate : float, LogUniform, LogNormal or list, default 1.0
+        Leak rate alpha in (0, 1]. Smaller values give longer memory, of about 1 / alpha steps; with 1 a neuron forgets at once.
+        A distribution, or an array (units,) as an entry of a list, gives every neuron its own.
+    spectral_radius : float or list, default 0.95
+        Spectral radius rho of the recurrent matrices. Larger values give longer memory.
+    input_scaling : float or list, default 1.0
+        Factor gamma on the input matrices W_in. Larger values drive tanh closer to saturation.
     **options
         All other fields of `Reservoir`, each a value for all reservoirs or a list with one entry for each.
 
@@ -117,6 +126,7 @@ def hierarchical(
     leak_rate: LeakLike | Sequence[Any] = 1.0,
     spectral_radius: float | Sequence[float] = 0.95,
     input_scaling: float | Sequence[float] = 1.0,
+    inputs: str | None = None,
     coupling: float | Sequence[float] = 1.0,
     coupling_delay: int = 1,
     coupling_connections: int | Sequence[int | None] | None = None,
@@ -138,7 +148,11 @@ def hierarchical(
     spectral_radius : float or list
         Spectral radius rho of the recurrent matrices.
     input_scaling : float or list
-        Factor gamma on the input matrices W_in. A scalar belongs to the first level, and the others have 0.
+        Factor gamma on the input matrices W_in. A scalar holds for every level that receives the input, and the others have 0.
+    inputs : "first" or "all", optional
+        Levels that receive the input: the first one (the paper), or all. Unless given: the first one where `input_scaling` is a
+        scalar. A list of `input_scaling` says itself which levels receive the input, those above 0, and must agree with
+        `inputs`.
     coupling : float or list
         Factor on the matrix of each link.
     coupling_delay : 0 or 1
@@ -161,15 +175,20 @@ def hierarchical(
     >>> network = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], input_scaling=0.2)
     >>> [(each.source, each.target) for each in network.couplings]
     [(0, 1)]
-    >>> network.reservoirs[1].input_scaling
-    0.0
+    >>> [each.input_scaling for each in network.reservoirs]
+    [0.2, 0.0]
+    >>> every = es.hierarchical([50, 50], leak_rate=[1.0, 0.2], input_scaling=0.2, inputs="all")
+    >>> [each.input_scaling for each in every.reservoirs]
+    [0.2, 0.2]
     """
     sizes = _sizes(units)
     count = len(sizes)
-    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, "input_scaling": input_scaling, **options}
-    for name in ("input_scaling", "feedback_scaling"):
-        if name in given and not _is_list(given[name]):
-            given[name] = [given[name], *[0.0] * (count - 1)]
+    given = {"leak_rate": leak_rate, "spectral_radius": spectral_radius, **options}
+    given["input_scaling"] = _received(
+        _spread(input_scaling, count, "input_scaling", "levels"), inputs, _is_list(input_scaling)
+    )
+    if "feedback_scaling" in given and not _is_list(given["feedback_scaling"]):
+        given["feedback_scaling"] = _to_first(given["feedback_scaling"], count)
     links = zip(
         _spread(coupling, count - 1, "coupling", "links"),
         _spread(coupling_connections, count - 1, "coupling_connections", "links"),
@@ -181,6 +200,29 @@ def hierarchical(
         for k, (strength, kept, normalisation) in enumerate(links)
     )
     return Network(_levels(sizes, **given), couplings, coupling_delay)
+
+
+def _received(scalings: list[Any], inputs: str | None, listed: bool) -> list[Any]:
+    """The input scaling of every level; an error where a list contradicts `inputs`."""
+    wiring = None if inputs is None else checks.choice(inputs, INPUTS, "inputs")
+    if not listed:
+        return scalings if wiring == "all" else _to_first(scalings[0], len(scalings))
+    if wiring == "all" and (without := [k for k, each in enumerate(scalings) if each == 0]):
+        raise ValueError(
+            f'inputs="all" contradicts input_scaling={scalings}, in which level {without[0]} (counted from 0) has 0: give one '
+            "number for all levels, a list with numbers above 0, or the list without inputs."
+        )
+    if wiring == "first" and (others := [k for k, each in enumerate(scalings) if k and each != 0]):
+        raise ValueError(
+            f'inputs="first" contradicts input_scaling={scalings}, in which level {others[0]} (counted from 0) receives the '
+            "input too: give one number, for the first level, or the list without inputs."
+        )
+    return scalings
+
+
+def _to_first(value: Any, count: int) -> list[Any]:
+    """The value for the first level, 0 for the others."""
+    return [value, *[0.0] * (count - 1)]
 
 
 def _levels(sizes: Sequence[int], **options: Any) -> tuple[Reservoir, ...]:

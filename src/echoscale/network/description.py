@@ -32,7 +32,7 @@ TANH, LINEAR = ACTIVATIONS = ("tanh", "identity")
 
 
 class EchoStateWarning(UserWarning):
-    """The network may not forget its initial state: a spectral radius is 1 or above."""
+    """Warning that a network may not forget its initial state: a spectral radius is 1 or above."""
 
 
 class _Readable:
@@ -44,14 +44,14 @@ class _Readable:
         shown = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if field.name in self._always_shown or value != field.default:  # a field without a default is unlike any value
+            if field.name in self._always_shown or value != field.default:  # a field without a default is always shown
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
-    """One reservoir of leaky tanh (or linear) neurons.
+    """Description of one reservoir of leaky tanh (or linear) neurons.
 
         x(t+1) = (1 - alpha) x(t) + alpha tanh(gamma W_in s(t) + phi W_fb y(t-1) + rho W x(t) + beta b + couplings)
 
@@ -63,43 +63,44 @@ class Reservoir(_Readable):
     ----------
     units : int
         Number of neurons.
-    leak_rate : float, LogUniform, LogNormal or (units,) array
-        alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
-        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own. Its largest value is kept here, the others as
-        `leak_spread` and `leak_places`.
-    spectral_radius : float
-        rho, spectral radius of the recurrent matrix: a factor on W, which is normalised to 1.
-    input_scaling : float
-        gamma, factor on the input matrix W_in with entries U[-1, 1]; 0: no input.
-    bias_scaling : float
-        beta, factor on the bias b with entries U[-1, 1]; 0 as in the paper.
+    leak_rate : float, LogUniform, LogNormal or (units,) array, default 1.0
+        Leak rate alpha in (0, 1]; a neuron's own timescale is tau = dt / alpha. A distribution, `LogUniform(0.05, 1.0)` or
+        `LogNormal(0.2, 0.5)`, or an array (units,) gives every neuron its own. The field then holds the largest leak rate, and
+        `leak_spread` and `leak_places` hold the others.
+    spectral_radius : float, default 0.95
+        Spectral radius rho of the recurrent matrix: a factor on W, which is normalised to spectral radius 1.
+    input_scaling : float, default 1.0
+        Factor gamma on the input matrix W_in, whose entries are U[-1, 1]. 0: no input.
+    bias_scaling : float, default 0.0
+        Factor beta on the bias b, whose entries are U[-1, 1]. 0: no bias, as in the paper.
     connections : int or None
-        Number of weights in each row of a random W; None: 10, or all if there are fewer units.
-    topology : str, Concentric or (units, units) matrix
-        "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or `Concentric(...)`, "diagonal" (complex
-        pairs, uniform in the disc, as 2x2 rotations), or a matrix of your own, dense or scipy sparse.
-    normalise : bool
-        Whether W is divided by its spectral radius (a delay line is nilpotent: its weights are 1 instead). False: W stays
+        Number of weights in each row of a random W. None: 10, or all if there are fewer units.
+    topology : str, Concentric or (units, units) matrix, default "normal"
+        Kind of recurrent matrix: "normal" or "uniform" (random sparse), "delay_line", "ring", "concentric" or
+        `Concentric(...)`, "diagonal" (complex pairs, uniform in the disc, as 2x2 rotations), or your own matrix, dense or scipy
+        sparse.
+    normalise : bool, default True
+        Whether W is divided by its spectral radius. (A delay line is nilpotent: its weights are 1 instead.) False: W stays
         unchanged, and `spectral_radius` is a plain factor.
-    feedback_scaling : float
-        phi, factor on the feedback matrix W_fb with entries U[-1, 1]; 0: no output feedback.
-    leak_spread : float
-        s >= 0 in alpha_i = alpha exp(-s q_i): the logarithm of the ratio of the fastest to the slowest leak rate; 0: one leak
-        rate for all.
-    leak_places : str or (units,) numbers
-        q_i in [0, 1], with 0 for the fastest neuron: "even" (leak rates of equal ratio), "normal" (normal quantiles), both in a
-        seeded permutation, or one number for every neuron.
-    residual : str or (units, units) orthogonal matrix
-        O in x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift" (neuron i keeps the state of neuron i - 1),
-        "orthogonal" (a random rotation), or a matrix of your own. With O, states turn or travel instead of fading in place.
-    activation : "tanh" or "identity"
-        "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t): its memory does not saturate. Its spectral
-        radius must stay below 1.
+    feedback_scaling : float, default 0.0
+        Factor phi on the feedback matrix W_fb, whose entries are U[-1, 1]. 0: no output feedback.
+    leak_spread : float, default 0.0
+        Spread s >= 0 of the leak rates alpha_i = alpha exp(-s q_i): the logarithm of the ratio of the fastest to the slowest
+        leak rate. 0: one leak rate for all.
+    leak_places : str or (units,) numbers, default "even"
+        Places q_i in [0, 1] of the neurons, with 0 for the fastest: "even" (leak rates of equal ratio), "normal" (normal
+        quantiles), both in a seeded permutation, or one number for every neuron.
+    residual : str or (units, units) orthogonal matrix, default "identity"
+        Matrix O in x(t+1) = (1 - alpha) O x(t) + alpha tanh(...): "identity", "shift" (neuron i keeps the state of neuron i -
+        1), "orthogonal" (a random rotation), or your own matrix. With O, states turn or travel instead of fading in place.
+    activation : "tanh" or "identity", default "tanh"
+        Activation function. "identity" makes the level linear, x(t+1) = (1 - alpha) O x(t) + alpha h(t), so its memory does not
+        saturate. Its spectral radius must stay below 1.
     input_weights : (units, F) matrix or None
-        Your own W_in, dense or scipy sparse; (units,) for one input. `input_scaling` is still a factor on it. None: drawn.
+        Your own W_in, dense or scipy sparse; (units,) for one input. `input_scaling` is still a factor on W_in. None: drawn.
     input_connections : int, float or None
-        Sparse input weights: a whole number is the number of inputs of each neuron, a share in (0, 1] is the share of neurons
-        that receive each input. None: all neurons receive all inputs.
+        Sparsity of the input weights: a whole number is the number of inputs of each neuron, a share in (0, 1] is the share of
+        neurons that receive each input. None: all neurons receive all inputs.
     bias : (units,) numbers or None
         Your own b, multiplied by `bias_scaling`. None: drawn.
 
@@ -161,7 +162,7 @@ class Reservoir(_Readable):
 
     @property
     def links(self) -> int:
-        """Number of weights in each row of a random W, also by default."""
+        """Number of weights in each row of a random W, given or by default."""
         return min(DEFAULT_CONNECTIONS, self.units) if self.connections is None else self.connections
 
 
@@ -177,14 +178,15 @@ class Coupling(_Readable):
         Number l of the reservoir that drives, from 0.
     target : int
         Number k of the reservoir that is driven.
-    strength : float
-        Factor on W_kl (target units, source units), of any sign.
+    strength : float, default 1.0
+        Factor on the matrix W_kl (target units, source units), of any sign.
     connections : int or None
-        Number of weights in each row; None: 10, or all if the source is smaller.
-    topology : str or (target units, source units) matrix
-        "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or your own matrix.
-    normalisation : str
-        "none", "spectral_radius" (square matrices only) or "sqrt_connections" (divide by the root of `connections`).
+        Number of weights in each row. None: 10, or all if the source is smaller.
+    topology : str or (target units, source units) matrix, default "normal"
+        Kind of matrix: "normal" (N(0, 1) weights), "uniform" (U[-1, 1]), or your own matrix.
+    normalisation : str, default "none"
+        Divisor of the matrix: "none", "spectral_radius" (square matrices only) or "sqrt_connections" (the root of
+        `connections`).
 
     Examples
     --------
@@ -221,7 +223,7 @@ class Coupling(_Readable):
             raise ValueError('normalisation="sqrt_connections" is for random matrices; scale your own matrix instead.')
 
     def links(self, source_units: int) -> int:
-        """Number of weights in each row of a random matrix, also by default.
+        """Returns the number of weights in each row of a random matrix, given or by default.
 
         Parameters
         ----------
@@ -233,7 +235,7 @@ class Coupling(_Readable):
 
 @dataclass(frozen=True, repr=False)
 class Network(_Readable):
-    """A graph of reservoirs: chains, parallel paths, feedback and cycles.
+    """Description of a network: a graph of reservoirs with chains, parallel paths, feedback and cycles.
 
         x_k(t+1) = (1 - alpha_k) x_k(t) + alpha_k tanh(h_k(t))
         h_k(t)   = gamma_k W_in_k s(t) + phi_k W_fb_k y(t-1) + rho_k W_k x_k(t) + beta_k b_k
@@ -250,10 +252,10 @@ class Network(_Readable):
         Reservoirs, at least one.
     couplings : list of Coupling
         Couplings, at most one from a reservoir to another.
-    coupling_delay : 0 or 1
-        1 (the paper): all reservoirs move at once, and x_k(t+1) sees x_l(t). 0 (the DeepESN convention of most other
-        libraries): reservoirs move one after another in the order of the list, and a coupling from an earlier reservoir
-        carries the new state x_l(t+1); a coupling from a later reservoir (feedback) carries x_l(t).
+    coupling_delay : 0 or 1, default 1
+        Delay of the couplings. 1 (the paper): all reservoirs move at once, and x_k(t+1) depends on x_l(t). 0 (the DeepESN
+        convention of most other libraries): reservoirs move one after another in the order of the list, and a coupling from an
+        earlier reservoir carries the new state x_l(t+1); a coupling from a later reservoir carries x_l(t).
 
     Examples
     --------
@@ -311,12 +313,12 @@ class Network(_Readable):
 
     @property
     def units(self) -> int:
-        """N, the number of neurons of all reservoirs together."""
+        """Number N of neurons of all reservoirs together."""
         return sum(reservoir.units for reservoir in self.reservoirs)
 
     @property
     def feeds_back(self) -> bool:
-        """Whether a reservoir receives the outputs of the step before."""
+        """Whether a reservoir receives the outputs of the step before (output feedback)."""
         return any(reservoir.feedback_scaling > 0 for reservoir in self.reservoirs)
 
     @property
@@ -331,13 +333,13 @@ class Network(_Readable):
 
     @property
     def linear(self) -> tuple[bool, ...]:
-        """Which reservoirs are linear; empty if none is."""
+        """Whether each reservoir is linear; empty if none is."""
         each = tuple(reservoir.activation == LINEAR for reservoir in self.reservoirs)
         return each if any(each) else ()
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Places of each reservoir's neurons in a state vector of length `units`."""
+        """Slices of each reservoir's neurons in a state vector of length `units`."""
         edges = accumulate((reservoir.units for reservoir in self.reservoirs), initial=0)
         return tuple(slice(start, stop) for start, stop in pairwise(edges))
 
@@ -350,20 +352,22 @@ class Network(_Readable):
         *,
         n_outputs: int | None = None,
     ) -> ESN:
-        """Draw the weights: the same seed gives the same weights on every machine and device.
+        """Draws the weights and returns the network, ready to run.
+
+        The same seed gives the same weights on every machine and device.
 
         Parameters
         ----------
         n_inputs : int
-            F, the number of input features.
-        seed : int or None
-            Random seed; None: fresh entropy (recorded as `esn.seed`).
-        dtype : str
+            Number F of inputs.
+        seed : int or None, default 0
+            Random seed of the weights. None: fresh entropy (recorded as `esn.seed`).
+        dtype : str, default "float32"
             Precision of states and arithmetic, "float32" or "float64".
         device : str, jax.Device or None
-            "cpu", "gpu" or a device; None is JAX's choice.
+            Device that runs the network: "cpu", "gpu" or a device. None: JAX's choice.
         n_outputs : int or None
-            O, the number of outputs that are fed back; needed if `feeds_back`, otherwise ignored.
+            Number O of outputs that are fed back; needed if `feeds_back`, otherwise ignored.
 
         Returns
         -------
@@ -374,13 +378,13 @@ class Network(_Readable):
         return esn.build(self, n_inputs, seed, dtype, device, n_outputs)
 
     def timescales(self, dt: float = 1.0) -> Table:
-        """Theoretical timescales of every reservoir; `esn.timescales()` measures a built network.
+        """Returns the theoretical timescales of every reservoir; `esn.timescales()` measures a built network.
 
-        Closed forms of the linear regime, for random matrices: `timescales.bounds` and `timescales.peak`.
+        The table holds closed forms of the linear regime for random matrices: `timescales.bounds` and `timescales.peak`.
 
         Parameters
         ----------
-        dt : float
+        dt : float, default 1.0
             Time between two steps.
         """
         from echoscale.timescales import theory
@@ -388,12 +392,12 @@ class Network(_Readable):
         return theory.table(self, dt)
 
     def plot(self, axes: Axes | None = None) -> Figure:
-        """A diagram of the graph: input, reservoirs with their hyper-parameters, couplings, readout.
+        """Plots the graph: input, reservoirs with their hyper-parameters, couplings, readout.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
-            Where to plot; None: a new figure.
+            Axes to plot in. None: a new figure.
 
         Returns
         -------
@@ -404,7 +408,7 @@ class Network(_Readable):
         return diagram.draw(self, axes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain dictionaries, lists, strings and numbers, for JSON."""
+        """Returns the description as plain dictionaries, lists, strings and numbers, for JSON."""
         return {
             "reservoirs": [to_dict(reservoir) for reservoir in self.reservoirs],
             "couplings": [to_dict(coupling) for coupling in self.couplings],
@@ -413,12 +417,12 @@ class Network(_Readable):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Network:
-        """The inverse of `to_dict`.
+        """Returns the network of a dictionary that `to_dict` made.
 
         Parameters
         ----------
         plain : dict
-            The result of `to_dict`.
+            Result of `to_dict`.
         """
         check_known(plain, ("reservoirs", "couplings", "coupling_delay"), "Network")
         if "reservoirs" not in plain:
@@ -438,7 +442,7 @@ def _members(value: object, kind: type, name: str) -> tuple[Any, ...]:
 
 
 def _connections(value: object, topology: Topology, size: int | None, what: str) -> int | None:
-    """The explicit number of weights in a row, or None for the default."""
+    """The given number of weights in a row, checked; None for the default."""
     if value is None:
         return None
     if topology not in RANDOM_TOPOLOGIES:
@@ -450,7 +454,7 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
-    """Warn of spectral radii of 1 or above. Python shows the same text once, so a sweep does not repeat it."""
+    """Warns of spectral radii of 1 or above. Python shows the same text once, so a sweep does not repeat the warning."""
     large = []
     for k, each in enumerate(reservoirs):
         if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
@@ -491,7 +495,7 @@ def _plain(value: object) -> Any:
 
 
 def _read(plain: Mapping[str, Any], name: str) -> Any:
-    """The matrix, or the concentric rings, of such a mapping."""
+    """The inverse of `_plain` for a mapping: a matrix or concentric rings."""
     if len(plain) != 1:
         raise ValueError(f"{name} is of one kind, got {sorted(plain)}.")
     [(kind, content)] = plain.items()
@@ -502,14 +506,14 @@ def _read(plain: Mapping[str, Any], name: str) -> Any:
 
 
 def check_known(plain: Mapping[str, Any], names: Sequence[str], what: str) -> None:
-    """Raise if a name is not one of `names`."""
+    """Raises an error if a name is not one of `names`."""
     unknown = sorted(set(plain) - set(names))
     if unknown:
         raise ValueError(f"{what} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")
 
 
 def check_network(network: object, function: str) -> None:
-    """Refuse everything but a description; the error says where the description is."""
+    """Refuses everything but a description; the error says where the description is."""
     if isinstance(network, Network):
         return
     remedy = "es.single(100) makes one"

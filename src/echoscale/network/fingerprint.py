@@ -58,7 +58,7 @@ def _content(value: object) -> object:
         return {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
-    if isinstance(value, _NUMBERS_AND_TEXT):  # of a class of its own, such as degrees that are floats
+    if isinstance(value, _NUMBERS_AND_TEXT):  # subclasses of numbers and text
         return next(base(value) for base in _NUMBERS_AND_TEXT if isinstance(value, base))
     if isinstance(value, list | tuple):
         return list(value)

@@ -1,4 +1,4 @@
-"""Leak rates that differ between neurons: distributions and arrays, and their form in a description.
+"""Leak rates that differ between neurons: distributions and arrays, and how a description stores them.
 
     alpha_i = alpha exp(-s q_i),   q_i in [0, 1] fixed
 
@@ -20,7 +20,7 @@ from echoscale._internal.types import Floats
 from echoscale.network.matrix import per_neuron
 
 if TYPE_CHECKING:
-    # What users may give as the leak rate of a reservoir.
+    # Values that users may pass as the leak rate of a reservoir.
     LeakLike: TypeAlias = "float | LogUniform | LogNormal | npt.ArrayLike"
 
 Places: TypeAlias = str | tuple[float, ...]
@@ -38,9 +38,11 @@ class Leaks(NamedTuple):
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Leak rates of equal ratio for n neurons: alpha_i = high (low / high)^((i - 1) / (n - 1)), i = 1 ... n.
+    """Log-uniform leak rates: neighbouring leak rates of a reservoir have equal ratio.
 
-    A seeded permutation assigns them to the neurons.
+        alpha_i = high (low / high)^((i - 1) / (n - 1)),   i = 1 ... n
+
+    A seeded permutation assigns the leak rates to the n neurons.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ class LogUniform:
             raise ValueError(f"LogUniform(low, high) needs low <= high, got {low} and {high}.")
 
     def leaks(self, units: int) -> Leaks:
-        """The leak rates in the form that a description keeps.
+        """Returns the leak rates in the form that a description stores.
 
         Parameters
         ----------
@@ -80,9 +82,11 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Leak rates whose logarithms are normal: alpha_i = median exp(sigma z_i), z_i = Phi^-1((i - 1/2) / n), i = 1 ... n.
+    """Log-normal leak rates: the logarithms of the leak rates are normally distributed.
 
-    A seeded permutation assigns them to the neurons.
+        alpha_i = median exp(sigma z_i),   z_i = Phi^-1((i - 1/2) / n),   i = 1 ... n
+
+    Phi is the normal distribution function. A seeded permutation assigns the leak rates to the n neurons.
 
     Parameters
     ----------
@@ -107,7 +111,7 @@ class LogNormal:
         checks.non_negative(self.sigma, "sigma", "It is a standard deviation.")
 
     def leaks(self, units: int) -> Leaks:
-        """The leak rates in the form that a description keeps.
+        """Returns the leak rates in the form that a description stores.
 
         Parameters
         ----------

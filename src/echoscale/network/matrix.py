@@ -20,7 +20,7 @@ from echoscale._internal.types import Floats
 if TYPE_CHECKING:
     import scipy.sparse
 
-    # What users may give.
+    # Types that users may pass.
     SparseLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix
     ResidualLike: TypeAlias = "Residual | npt.ArrayLike | SparseLike"
     WeightsLike: TypeAlias = "Matrix | npt.ArrayLike | SparseLike"  # (units, F), or (units,) for one input
@@ -34,7 +34,7 @@ Residual: TypeAlias = "str | Matrix"
 
 @dataclass(frozen=True, repr=False)
 class Matrix:
-    """A fixed matrix W, as sorted triples W[rows[i], columns[i]] = values[i], so that it compares and hashes by value.
+    """A fixed sparse matrix W that compares and hashes by value: sorted triples W[rows[i], columns[i]] = values[i].
 
     Shapes are (post, pre): `W @ x`. Make one with `Matrix.of(array)`.
 
@@ -47,7 +47,7 @@ class Matrix:
     columns : tuple of int
         Column of each weight.
     values : tuple of float
-        Weights that are not 0.
+        Weights, none of them 0.
 
     Examples
     --------
@@ -65,13 +65,13 @@ class Matrix:
 
     @classmethod
     def of(cls, array: npt.ArrayLike | SparseLike | Matrix, name: str = "matrix") -> Matrix:
-        """The matrix of an array; zeros are dropped.
+        """Returns the matrix of an array; zeros are dropped.
 
         Parameters
         ----------
         array : (post, pre)
-            A dense array, nested list, data frame or scipy sparse matrix.
-        name : str
+            Dense array, nested list, data frame or scipy sparse matrix.
+        name : str, default "matrix"
             Name for error messages.
         """
         import scipy.sparse
@@ -97,24 +97,24 @@ class Matrix:
         return cls((int(kept.shape[0]), int(kept.shape[1])), tuple(rows), tuple(columns), tuple(values.tolist()))
 
     def sparse(self) -> scipy.sparse.csr_array:
-        """The matrix as `scipy.sparse.csr_array` in float64."""
+        """Returns the matrix as `scipy.sparse.csr_array` in float64."""
         import scipy.sparse
 
         triples: tuple[npt.NDArray[np.float64], Any] = (np.array(self.values), (self.rows, self.columns))
         return scipy.sparse.csr_array(triples, shape=self.shape)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
+        """Returns the matrix as plain lists and numbers, for JSON."""
         return {each.name: list(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Matrix:
-        """The inverse of `to_dict`.
+        """Returns the matrix of a dictionary that `to_dict` made.
 
         Parameters
         ----------
         plain : dict
-            The result of `to_dict`.
+            Result of `to_dict`.
         """
         import scipy.sparse
 
@@ -143,7 +143,7 @@ def check_residual(value: ResidualLike, units: int) -> Residual:
     matrix = kept.sparse()
     off = matrix.T @ matrix - np.eye(units)
     largest = float(np.abs(off).max())
-    if not largest <= TOLERANCE:  # NaN among them
+    if not largest <= TOLERANCE:  # also true for NaN
         raise ValueError(
             f"a residual matrix O must be orthogonal: an entry of O^T O - I is {largest:.3g}. Take Q of numpy.linalg.qr(O), "
             'or residual="orthogonal".'

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from echoscale.network.matrix import SparseLike
 
-# Name -> the file in `echoscale.engine.topologies` that makes it: a new topology is a file there and a line here.
+# Name -> file in `echoscale.engine.topologies`: a new topology is a file there and a line here.
 FILES = {
     "normal": "random_links",
     "uniform": "random_links",
@@ -29,16 +29,17 @@ RANDOM_TOPOLOGIES = tuple(name for name, home in FILES.items() if home == "rando
 
 @dataclass(frozen=True)
 class Concentric:
-    """Concentric rings: one-way cycles of (nearly) equal size, and two-way jumps between neighbouring rings.
+    """Topology of concentric rings: one-way cycles of (nearly) equal size, and two-way links between neighbouring rings.
 
     Unit i of a ring is linked in both directions with unit i of the next ring (after Bacciu and Bongiorno 2018, the paper's
-    reference). All ring weights are 1 and all jumps `jump`; the matrix is then normalised to unit spectral radius.
+    reference). Ring weights are 1, and links between rings have the weight `jump`. The matrix is then normalised to unit
+    spectral radius.
 
     Parameters
     ----------
-    rings : int
+    rings : int, default 2
         Number of rings, at most the number of units.
-    jump : float
+    jump : float, default 0.5
         Weight of the links between rings, before normalisation.
 
     Examples
@@ -58,7 +59,7 @@ class Concentric:
 
 Topology: TypeAlias = str | Concentric | Matrix
 if TYPE_CHECKING:
-    # What users may give.
+    # Types that users may pass.
     TopologyLike: TypeAlias = Topology | npt.ArrayLike | SparseLike
 
 

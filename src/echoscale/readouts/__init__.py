@@ -1,8 +1,8 @@
-"""Readouts: ridge regression from sufficient statistics, recursive least squares, classes by minibatches.
+"""Readouts: ridge regression from sufficient statistics, recursive least squares, and classifiers trained by minibatches.
 
-`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are the names that users know. `Columns` and `Pools` say what the
-readout of an estimator sees; `Softmax` and `Sigmoid` are readouts of a classifier. `es.readouts.logistic` is for classes, and
-`es.readouts.features` computes the snapshots of many sequences. A new readout is a file here and one line below.
+`es.ridge`, `es.ridge_path`, `es.statistics` and `es.RLS` are used most. `Columns` and `Pools` set the features that the readout
+of an estimator sees; `Softmax` and `Sigmoid` are readouts of a classifier. `es.readouts.logistic` trains readouts of classes,
+and `es.readouts.features` computes snapshots of many sequences. A new readout is a file here and one line below.
 """
 
 from echoscale.readouts import features as features
@@ -12,5 +12,5 @@ from echoscale.readouts.classes import Softmax as Softmax
 from echoscale.readouts.columns import Columns as Columns
 from echoscale.readouts.pooling import Pools as Pools
 
-# All of the above.
+# All names imported above.
 __all__ = sorted(name for name, value in dict(globals()).items() if callable(value) or name in ("features", "logistic"))

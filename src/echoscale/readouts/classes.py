@@ -1,17 +1,16 @@
-"""Readouts of classes, fitted to rows that are all there, by ridge regression or by minibatches; and their probabilities.
+"""Readouts of classes, fitted to rows in memory by ridge regression or by minibatches, and their probabilities.
 
     z = W (f - mean) / spread + b,     p = softmax(beta z)
 
-`fit_classes` trains `Softmax` or `Sigmoid`; held-out rows choose among several penalties. `fit_ridge` is the ridge readout.
-Where there are more features than rows, the rows are turned first (`ridge.turned`), so that folds cost little.
+`fit_classes` trains `Softmax` or `Sigmoid`; held-out rows choose among several penalties. `fit_ridge` fits the ridge readout.
+If there are more features than rows, the features are reduced first (`ridge.turned`), so that folds cost little.
 
-Outputs of rows that took no part in the readout they come from set beta, how steep probabilities are, so that these mean what
-they say:
+Outputs of held-out rows set the steepness beta of the probabilities, so that the probabilities are calibrated:
 
     beta = argmin of - sum over rows of sum over classes of q log p
 
-The row's own class has q = (R + 1) / (R + 2) for R rows, and the others share the rest (Platt 1999): rows that are all told
-apart do not make probabilities of 1.
+The row's own class has q = (R + 1) / (R + 2) for R rows, and the other classes share the rest (Platt 1999). Perfectly separated
+rows therefore do not give probabilities of 1.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from echoscale.readouts.ridge import Readout, mean_squared_errors, threads_for, 
 from echoscale.readouts.splits import Splits
 from echoscale.readouts.statistics import Statistics, of_rows
 
-# The penalty of ridge="auto" in a training: folds would train many times. The number of epochs and the falling rate regularise
-# too.
+# The penalty of ridge="auto" for trained readouts, since folds would train many times. The number of epochs and the falling
+# rate regularise too.
 RIDGE = 1e-5
-# Relative penalty of a ridge readout with rows left out, at least: the leverage of a row would be rounding with less.
+# Smallest relative penalty for leave-one-out: with a smaller one, the leverage of a row would be rounding.
 LEAST_PENALTY = 1e-9
 # Decimal logarithms of beta, in units of the outputs' standard deviation.
 BOUNDS = (-4.0, 4.0)
@@ -64,20 +63,22 @@ class Minibatches:
 
 @dataclass(frozen=True)
 class Softmax(Minibatches):
-    """The readout z = W f + b with the least cross-entropy of softmax(z) and the class, trained by minibatches.
+    """Readout of classes with minimal cross-entropy of softmax(z), z = W f + b, trained by minibatches.
 
-    Features are standardised. The penalty of the classifier stands beside the summed loss, sum of E + ridge/2 |W|^2.
+    The features f are standardised. The loss is summed over the rows, with the ridge penalty of the classifier:
+
+        sum of E + ridge/2 |W|^2,    E = - log softmax(z) of the class
 
     Parameters
     ----------
-    epochs : int
+    epochs : int, default 30
         Number of passes over all rows.
-    rate : float
-        First step of Adam, which falls to 0 along a cosine.
-    batch : int
-        Rows of a step, or all rows where there are fewer.
-    calibrate : bool
-        Whether held-out rows set the steepness of probabilities. The readout is then trained once more for every fold.
+    rate : float, default 0.001
+        Initial learning rate of Adam, which falls to 0 along a cosine.
+    batch : int, default 50
+        Number of rows in a minibatch; all rows if there are fewer.
+    calibrate : bool, default False
+        Whether held-out rows set the steepness of the probabilities. The readout is then trained once more for every fold.
 
     Examples
     --------
@@ -91,20 +92,23 @@ class Softmax(Minibatches):
 
 @dataclass(frozen=True)
 class Sigmoid(Minibatches):
-    """The readout z = W f + b with the least cross-entropy of sigmoid(z) of every class by itself, trained by minibatches.
+    """Readout of classes with minimal cross-entropy of sigmoid(z), z = W f + b, for every class separately, trained by
+    minibatches.
 
-    Features are standardised. The penalty of the classifier stands beside the summed loss, sum of E + ridge/2 |W|^2.
+    The features f are standardised. The loss E is summed over classes and rows, with the ridge penalty of the classifier:
+
+        sum of E + ridge/2 |W|^2,    E = - log p of the class - sum over the other classes of log(1 - p),    p = sigmoid(z)
 
     Parameters
     ----------
-    epochs : int
+    epochs : int, default 30
         Number of passes over all rows.
-    rate : float
-        First step of Adam, which falls to 0 along a cosine.
-    batch : int
-        Rows of a step, or all rows where there are fewer.
-    calibrate : bool
-        Whether held-out rows set the steepness of probabilities. The readout is then trained once more for every fold.
+    rate : float, default 0.001
+        Initial learning rate of Adam, which falls to 0 along a cosine.
+    batch : int, default 50
+        Number of rows in a minibatch; all rows if there are fewer.
+    calibrate : bool, default False
+        Whether held-out rows set the steepness of the probabilities. The readout is then trained once more for every fold.
 
     Examples
     --------
@@ -117,7 +121,7 @@ class Sigmoid(Minibatches):
 
 
 class TrainedClasses(NamedTuple):
-    """A readout of features as they are, its penalty, the history of its training, and the steepness of probabilities."""
+    """A readout of unscaled features, its penalty, its training history, and the steepness of its probabilities."""
 
     readout: Readout
     ridge: float
@@ -138,7 +142,7 @@ def fit_classes(
     dtype: str,
     device: DeviceLike,
 ) -> TrainedClasses:
-    """The readout of all rows; held_out chooses among several penalties, judged (or held_out) calibrates."""
+    """The readout of all rows; `held_out` chooses among several penalties, and `judged` (or `held_out`) calibrates."""
 
     def train(some: Array, right: Indices, penalty: float, validation: Indices | None = None) -> Trained:
         count = len(some) - (0 if validation is None else len(validation))
@@ -185,20 +189,20 @@ def fit_classes(
 
 
 class RowReadout(NamedTuple):
-    """What was solved.
+    """A ridge readout with its leave-one-out errors.
 
     Attributes
     ----------
     readout : Readout
-        W (O, F) and b, for features as they are.
+        Weights W (O, F) and intercept b, for unscaled features.
     ridge : float
-        The penalty on the weights of standardised features.
+        Penalty on the weights of standardised features.
     curve : RidgeCurve or None
-        The error of held-out folds against the penalty; None where nothing was chosen.
+        Error on held-out folds for every penalty; None if nothing was chosen.
     outputs : (R, O)
-        z of every row from the readout of all others.
+        Scores z of every row, from the readout of all other rows.
     error : float
-        Mean squared error of these, in units of the variance of every class.
+        Mean squared error of `outputs`, in units of the variance of every class.
     """
 
     readout: Readout
@@ -236,9 +240,9 @@ def fit_ridge(
 
 
 def least_error(features: npt.NDArray[Any], codes: Floats) -> float:
-    """The least error of rows left out one by one, over a path of penalties: from one decomposition, for comparisons.
+    """The smallest leave-one-out error over a path of penalties, from one decomposition, for comparisons.
 
-    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge) - 1 / R, the last for the intercept.
+    With X = U s V^T, 1 - h = 1 - sum over k of U_k^2 s_k^2 / (s_k^2 + ridge) - 1 / R. The last term belongs to the intercept.
     """
     x = standardising(features).forward(features)
     y = codes - codes.mean(axis=0)
@@ -264,7 +268,7 @@ def least_error(features: npt.NDArray[Any], codes: Floats) -> float:
 
 
 def left_out(rows: Floats, codes: Floats, ridge: float) -> Floats:
-    """z of every row from the readout of all others, without solving for it: y - (y - z) / (1 - h).
+    """Scores z of every row from the readout of all other rows, without solving for it: y - (y - z) / (1 - h).
 
     h is the leverage of a row, the diagonal of X (X^T X + ridge I)^-1 X^T, plus 1 / R for the intercept.
     """
@@ -277,7 +281,7 @@ def left_out(rows: Floats, codes: Floats, ridge: float) -> Floats:
 
 
 def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softmax") -> float:
-    """beta, from outputs of rows that were held out."""
+    """The steepness beta, from outputs of held-out rows."""
     z, right = np.asarray(outputs, np.float64), np.asarray(labels, np.int64)
     rows, classes = z.shape
     spread = float((z - z.mean(axis=1, keepdims=True)).std())
@@ -295,7 +299,7 @@ def steepness(outputs: npt.ArrayLike, labels: npt.ArrayLike, loss: str = "softma
 
 
 def steepness_of_steps(statistics: Statistics, readout: Readout, curve: RidgeCurve | None) -> float:
-    """beta = 1 / v: where z is a one-hot code with normal errors of variance v, p = softmax(z / v)."""
+    """The steepness beta = 1 / v: if z is a one-hot code with normal errors of variance v, p = softmax(z / v)."""
     spread = np.diagonal(statistics.scatter)[statistics.features :] / statistics.count
     if curve is not None:
         variance = float((spread * curve.errors[curve.place] ** 2).mean())

@@ -1,12 +1,12 @@
-"""Closed loop: outputs become inputs of the next step, alone (`forecast`) or beside other inputs (`fed_back`).
+"""Closed loop: outputs become inputs of the next step, either alone (`forecast`) or beside other inputs (`fed_back`).
 
     u(t) = (s(t), y(t-1)),   x(t) = step(x(t-1), u(t)),   y(t) = W_out (x(t), products, u(t), u(t-1), ...) + b
 
     forecast      u(t) = y(t-1)
-    fed_back      known inputs s(t); the network receives its outputs, or the known outputs where there are any
+    fed_back      known inputs s(t); the network receives its own outputs, or known outputs if there are any
 
 The loop runs in units of the network: in units of the data, a large offset would cost digits of float32. The readout is in
-float64, as in open loop: its coefficients may be large where its penalty is small.
+float64, as in open loop: its coefficients may be large if its penalty is small.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from echoscale.engine.hyper import Hyper
 from echoscale.readouts.columns import Columns, Pairs
 from echoscale.readouts.ridge import Readout
 
-# The state, and what stands behind s(t) in the window of the next step: y(t-1), u(t-1), ..., newest first, (K, B).
+# The state, and the rest of the next window after s(t): y(t-1), u(t-1), ..., newest first, (K, B).
 Carry = tuple[Any, jax.Array]
 # s(t) (T, F, B), known outputs y(t) (T, O, B) with NaN where they are not known, and which series still run (T, B).
 Given = tuple[jax.Array | None, jax.Array | None, jax.Array | None]
-# Both take a state and the window u(t), u(t-1), ..., newest first (W, B): to the next state, and to the outputs (O, B).
+# Functions of a state and the window u(t), u(t-1), ..., newest first (W, B): the next state, and the outputs (O, B).
 Step = Callable[[Any, jax.Array], Any]
 Read = Callable[[Any, jax.Array], jax.Array]
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int32)
@@ -113,7 +113,7 @@ def forecast(
     steps: int,
     inputs: Scaling,
 ) -> Array:
-    """(steps, O) or (B, steps, O) in units of the data: the network receives its outputs alone.
+    """Outputs (steps, O) or (B, steps, O) in units of the data; the network receives only its own outputs.
 
     state   (N,) or (B, N) after the last known input
     window  the last inputs, newest first, in units of the network
@@ -125,7 +125,7 @@ def forecast(
             _net(esn, len(states), readout, inputs, columns),
             _parts(esn, states),
             np.asarray(np.atleast_2d(window).T, np.float64),
-            lanes.power_of_two(steps),  # so that another horizon seldom compiles again
+            lanes.power_of_two(steps),  # so that other horizons rarely need a compilation
         )
         result = np.array(outputs, np.float64)[:steps].transpose(2, 0, 1)
     result = result if inputs.is_none else inputs.back(result)
@@ -153,7 +153,7 @@ def fed_back(
         np.zeros((count, width)) if each is None else np.broadcast_to(np.asarray(each), (count, width))
         for each, width in zip(start, widths, strict=True)
     )
-    steps = lanes.round_up(int(series.lengths.max()))  # so that another length seldom compiles again
+    steps = lanes.round_up(int(series.lengths.max()))  # so that other lengths rarely need a compilation
     s = feed.inputs(series, np.arange(count), 0, steps, np.float64)
     truth = np.full((steps, esn.n_outputs, count), np.nan)
     if known is not None:
@@ -170,7 +170,7 @@ def fed_back(
 
 
 def _parts(esn: ESN, states: Array) -> Any:
-    """States (B, N) as the step takes them, (n_k, B) for every reservoir."""
+    """States (B, N) in the form of the step, (n_k, B) for every reservoir."""
     return tuple(np.split(np.ascontiguousarray(states.T), np.cumsum(esn.sizes)[:-1]))
 
 

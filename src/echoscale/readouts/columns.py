@@ -2,9 +2,9 @@
 
     x(t), x_i(t) x_j(t) of some pairs (i, j), u(t), u(t-1), ..., u(t - inputs + 1)
 
-A linear readout of x = tanh(...) has few even terms of the inputs; products of two states have them. Before a series begins,
-inputs are 0 in units of the network. A readout of several inputs needs the last ones to continue a stream: they are part of the
-state.
+A linear readout of x = tanh(...) has few even terms of the inputs; products of two states supply them. Inputs before the start
+of a series are 0 in units of the network. A readout of several inputs needs the last inputs to continue a stream, so they are
+part of the state.
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ from echoscale.engine.esn import ESN
 Pairs = npt.NDArray[np.int32]
 
 STREAM = 8  # spawn key of the pairs under the seed; the keys before it draw weights
-# With inputs=None: the most inputs, and the least number of steps for each of their columns.
+# With inputs=None: the largest number of inputs, and the smallest number of steps for each column of inputs.
 RECENT, STEPS_PER_INPUT = 13, 5
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns that a readout sees beside the states x(t): x_i(t)^2, products x_i(t) x_j(t), and u(t), u(t-1), ...
+    """Columns that a readout sees beside the states x(t): recent inputs, squares and products of states.
+
+        x(t),  x_i(t)^2,  x_i(t) x_j(t),  u(t), u(t-1), ...
 
     Parameters
     ----------
     inputs : int or None
-        Number of the last inputs u(t), u(t-1), ..., newest first. Inputs before the start of a series are 0, in units of the
-        network. None: 13, or fewer, so that there are five steps after the washout for each column of them, and 1 at least. A
-        stream of `partial_fit`, whose end is not known, has 13.
-    squares : bool
+        Number of recent inputs u(t), u(t-1), ..., newest first. Inputs before the start of a series are 0, in units of the
+        network. None: at most 13, and few enough that there are five steps after the washout for each column of inputs, but at
+        least 1. A stream of `partial_fit`, whose length is not known, has 13.
+    squares : bool, default False
         Whether the squares of all states are columns.
-    products : int
+    products : int, default 0
         Number of products of two different states. The seed of the network draws the pairs.
 
     Examples
@@ -66,16 +68,16 @@ class Columns:
         checks.integer(self.products, "products")
 
     def settled(self, lengths: Indices, features: int, washout: int | None) -> Columns:
-        """The same with a number of inputs, where it was left open.
+        """Returns the same columns, with the number of inputs set if it was left open.
 
         Parameters
         ----------
         lengths : (B,)
-            Steps of every series.
+            Number of steps of every series.
         features : int
             Number of inputs of the network.
         washout : int or None
-            Steps that do not count; None: a stream, whose end is open.
+            Number of steps that are not counted. None: a stream, whose length is not known.
         """
         if self.inputs is not None:
             return self
@@ -84,54 +86,54 @@ class Columns:
         return replace(self, inputs=max(min(RECENT, int((lengths - washout).sum()) // (STEPS_PER_INPUT * features)), 1))
 
     def pairs(self, esn: ESN) -> Pairs:
-        """Neurons (i, j) of all products, (P, 2): all squares first.
+        """Returns the neurons (i, j) of all products, (P, 2), with the squares first.
 
         Parameters
         ----------
         esn : ESN
-            The network.
+            Network.
         """
         return _pairs(esn.units, bool(self.squares), self.products, esn.seed)
 
     def width(self, esn: ESN) -> int:
-        """Number of all columns, states included.
+        """Returns the number of all columns, states included.
 
         Parameters
         ----------
         esn : ESN
-            The network.
+            Network.
         """
         return self.width_of_states(esn) + self._inputs * esn.columns
 
     def width_of_states(self, esn: ESN) -> int:
-        """Number of states and products.
+        """Returns the number of states and products.
 
         Parameters
         ----------
         esn : ESN
-            The network.
+            Network.
         """
         return esn.units + len(self.pairs(esn))
 
     def past(self, esn: ESN) -> int:
-        """Length of the inputs that are part of the state, beside the states themselves.
+        """Returns the number of past inputs that are part of the state, beside the states of the network.
 
         Parameters
         ----------
         esn : ESN
-            The network.
+            Network.
         """
         return max(self._inputs - 1, 0) * esn.columns
 
     def of_states(self, states: Any, esn: ESN) -> Any:
-        """States and their products, (..., N + P): in float64, in which the product of two float32 numbers is exact.
+        """Returns states and their products, (..., N + P), in float64, where the product of two float32 numbers is exact.
 
         Parameters
         ----------
         states : (..., N)
             States of the network.
         esn : ESN
-            The network.
+            Network.
         """
         pairs = self.pairs(esn)
         if not len(pairs):
@@ -142,32 +144,34 @@ class Columns:
             return arrays.concatenate([wide, wide[..., pairs[:, 0]] * wide[..., pairs[:, 1]]], axis=-1)
 
     def of_inputs(self, series: Series, before: Array | None = None, targets: Series | None = None) -> list[Array]:
-        """(T_b, inputs C + O) of every series: row t holds u(t), u(t-1), ..., u(t - inputs + 1), and the targets.
+        """Returns the columns of inputs and targets, (T_b, inputs C + O) for every series.
+
+        Row t holds u(t), u(t-1), ..., u(t - inputs + 1), then the targets.
 
         Parameters
         ----------
         series : Series
             Inputs, in units of the network.
         before : (B, past), optional
-            Inputs before the first step, newest first; 0 unless given.
+            Inputs before the first step, newest first; 0 by default.
         targets : Series, optional
-            Columns that stand beside the inputs.
+            Columns beside the inputs.
         """
         past = [None] * series.count if before is None else list(before)
         ends = [None] * series.count if targets is None else list(targets.values)
         return [lagged(u, range(self._inputs), *other) for u, *other in zip(series.values, past, ends, strict=True)]
 
     def split(self, state: npt.ArrayLike | None, series: Series, esn: ESN) -> tuple[Any, Array | None]:
-        """From a state to the states of the network and the recent inputs (B, `past`), if there are any.
+        """Splits a state into the states of the network and the recent inputs (B, `past`), if there are any.
 
         Parameters
         ----------
         state : (N + past,) or (B, N + past), or None
-            Where a series begins.
+            State at the start of a series.
         series : Series
-            The series that begins there.
+            Series that starts there.
         esn : ESN
-            The network.
+            Network.
         """
         extra = self.past(esn)
         if state is None or not extra:
@@ -184,16 +188,16 @@ class Columns:
         return given[..., : esn.units], np.broadcast_to(given[..., esn.units :], (series.count, extra))
 
     def joined(self, last: Array, series: Series, before: Array | None) -> Array:
-        """The inverse of `split`, after the series: the last states, then the recent inputs, newest first.
+        """Joins the last states and the recent inputs after a series, newest first; the inverse of `split`.
 
         Parameters
         ----------
         last : (N,), (B, N) or (H, B, N)
             States after the last step.
         series : Series
-            The series that ended there.
+            Series that ended there.
         before : (B, past) or None
-            Inputs before its first step.
+            Inputs before the first step of the series.
         """
         if self._inputs <= 1:
             return last

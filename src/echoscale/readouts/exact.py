@@ -4,7 +4,7 @@
 
 A Gram matrix squares the singular values: of X^T X, those below 1e-8 of the largest are rounding. The triangular factor R of
 a QR decomposition keeps them down to 1e-16. Like statistics, factors add up: the factor of two pieces is the factor of their
-factors, one above the other. So folds cost decompositions of small matrices here too, and no row is needed twice.
+factors, stacked. Folds therefore cost decompositions of small matrices here too, and no row is needed twice.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from echoscale._internal.types import Floats
 from echoscale.readouts.penalties import RELATIVE
 from echoscale.readouts.ridge import Readout, threads_for
 
-# In relative units: where a penalty as small as this is the best, the Gram matrix may have lost what decides.
+# In relative units: if the best penalty is as small as this, the Gram matrix may be too ill-conditioned.
 FROM = 1e-10
-# Rows and columns in float64 that may be held for it.
+# Largest number of entries in float64 that may be held for an exact solution.
 MOST_BYTES = 512 << 20
-# 0, half decades below the path of a Gram matrix, then this path.
+# 0, half decades below the path of Gram matrices, then that path.
 EXACT_RELATIVE = np.concatenate([[0.0], 10.0 ** np.arange(-24, -12, 0.5), RELATIVE])
 
 
@@ -57,7 +57,7 @@ class Factor:
 
     @property
     def unit(self) -> float:
-        """The mean squared singular value of the features; 1 where they do not move at all."""
+        """The mean squared singular value of the features; 1 if the features are constant."""
         mean_square = float((self.centred[0] ** 2).sum()) / max(self.features, 1)
         return mean_square if mean_square > 0 else 1.0
 
@@ -68,19 +68,19 @@ class Factor:
 
 
 def factor(features: npt.ArrayLike, targets: npt.ArrayLike) -> Factor:
-    """R of rows that are there as arrays."""
+    """The factor R of rows that are arrays in memory."""
     x, y = np.asarray(features, np.float64), np.asarray(targets, np.float64)
     columns = [np.ones((len(x), 1)), x, y]
     return Factor(float(len(x)), _triangle(np.concatenate(columns, axis=1)), x.shape[1])
 
 
 def path(whole: Factor, ridge: Sequence[float] | Floats) -> Readout:
-    """V s / (s^2 + ridge) U^T Y for all penalties, from one decomposition; 0 is least squares of the least norm."""
+    """V s / (s^2 + ridge) U^T Y for all penalties, from one decomposition; 0 is least squares of minimum norm."""
     penalties = np.asarray(ridge, np.float64)
     x, y = whole.centred
     with threads_for(x):
         u, s, vt = np.linalg.svd(x, full_matrices=False)
-    # What is nothing but rounding counts as 0: the solution of the least norm.
+    # Singular values that are only rounding count as 0, which gives the minimum-norm solution.
     noise = np.finfo(np.float64).eps * max(x.shape) * s.max(initial=0.0)
     kept = np.where(s > noise, s, 0.0)
     weight = np.divide(kept, kept**2 + penalties[:, None], out=np.zeros((len(penalties), len(s))), where=kept > 0)

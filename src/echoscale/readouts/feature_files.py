@@ -1,4 +1,4 @@
-"""Features on a disk: a plain `.npy` file that any tool reads, and beside it a small JSON file that says what is in it.
+"""Features on a disk: a plain `.npy` file that any tool reads, and a small JSON file that describes it.
 
     x.npy         the features (B, S, N), written block by block
     x.npy.json    which run they belong to, and how many sequences are finished (`Run`), with a checksum of this text
@@ -43,7 +43,7 @@ class FeaturesError(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """What a file of features holds.
+    """The description of a file of features.
 
     shape     (B, S, N)
     dtype     "float32" or "bfloat16"
@@ -89,7 +89,7 @@ def record_of(path: Path) -> Path:
 
 
 def read(path: Path) -> Run:
-    """The run whose features a file holds, from the JSON file beside it."""
+    """The run of a file of features, from the JSON file beside it."""
     record = record_of(path)
     if not record.is_file():
         if not path.exists():
@@ -149,13 +149,13 @@ def prepare(path: Path, wanted: Run, overwrite: bool) -> Run:
         try:
             run = _found(path, wanted)
         except FeaturesError:
-            if not overwrite or not record_of(path).exists():  # a file without a record is somebody else's
+            if not overwrite or not record_of(path).exists():  # a file without a record is not ours
                 raise
     _check_room(path, run)
     if not run.finished:
-        # The record first: a file that is half made is never used, since nothing in it counts as finished.
+        # The record first: an incomplete file is never used, since nothing in it counts as finished.
         _write_record(path, run)
-        path.unlink(missing_ok=True)  # whoever has mapped an older one keeps it
+        path.unlink(missing_ok=True)  # processes that have mapped the older file keep it
         np.lib.format.open_memmap(path, mode="w+", dtype=DTYPES[run.dtype], shape=run.shape)
     return run
 
@@ -164,7 +164,7 @@ def _found(path: Path, wanted: Run) -> Run:
     """The run whose features are there already, if it is the wanted one."""
     found = read(path)
     differences = [words for name, words in DIFFERENCES.items() if getattr(found, name) != getattr(wanted, name)]
-    # A finished file of another kind of device is used, but no file is computed half there and half here.
+    # A finished file of another kind of device is reused, but an unfinished one is not continued here.
     if not found.left and differences == [DIFFERENCES["platform"]]:
         differences = []
     if differences:
@@ -177,7 +177,7 @@ def _found(path: Path, wanted: Run) -> Run:
 
 
 def _check_room(path: Path, run: Run) -> None:
-    """Is there room on the disk for a whole run? What an unfinished or older file takes there already counts as room."""
+    """Raises an error if the disk has no room for the whole run, counting the room of an unfinished or older file as free."""
     needed = run.shape[0] * run.row
     there = path.stat().st_blocks * 512 if path.exists() and hasattr(os.stat_result, "st_blocks") else 0
     free = shutil.disk_usage(path.parent).free + there
@@ -192,7 +192,7 @@ def _check_room(path: Path, run: Run) -> None:
 def write(path: Path, run: Run, rows: npt.NDArray[Any]) -> None:
     """Write the next block (rows, S, N), and count it as finished once it is on the disk."""
     try:
-        # Not through a map: a full disk raises an error here, and would kill the process there.
+        # Not through a memory map, where a full disk would kill the process instead of raising an error.
         with path.open("r+b") as file:
             file.seek(-run.row * (run.shape[0] - run.finished), os.SEEK_END)
             file.write(rows.reshape(-1).view(np.uint8).data)

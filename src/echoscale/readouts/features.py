@@ -46,30 +46,32 @@ __all__ = ["Features", "FeaturesError", "compute", "open"]
 Fill = Callable[[int, npt.NDArray[Any]], None]  # fill(first sequence, target (rows, S, N)) computes these rows
 Told = Callable[[int], None]  # told(number of sequences that are done)
 
-# Snapshots of a block. Two blocks are in memory while a file is written.
+# Size of the snapshots of a block. Two blocks are in memory while a file is written.
 BLOCK_BYTES = 1 << 30
-# Rounds of lanes on every core in one block. With more, fewer cores wait at its end; with fewer, a kill loses less.
+# Rounds of lanes on every core in one block. With more rounds, cores wait less at its end; with fewer, a kill loses less.
 ROUNDS = 4
 # Bytes of inputs that are copied at once for their fingerprint.
 AT_ONCE = 1 << 24
 
 
 class Features:
-    """phi_b = (x_b(M), x_b(2M), ..., x_b(SM)): S snapshots of N numbers for each of B sequences.
+    """Snapshots of many sequences: S states of N neurons for each of B sequences.
+
+        phi_b = (x_b(M), x_b(2M), ..., x_b(SM))
 
     Parameters
     ----------
     array : (B, S, N), or (B, F) as (B, 1, F)
-        Any array of NumPy or JAX; `numpy.load(path, mmap_mode="r")` gives one that lies in a file.
+        Array of NumPy or JAX. `numpy.load(path, mmap_mode="r")` gives an array that stays in a file.
 
     Attributes
     ----------
     array : (B, S, N) array
-        The array itself, wherever it lies.
+        The array itself.
     shape : (int, int, int)
-        (B, S, N).
+        Shape (B, S, N).
     flat : int
-        S N, the number of features of one sequence.
+        Number S N of features of one sequence.
     dtype : numpy.dtype
         Type of the numbers of the array.
 
@@ -95,13 +97,13 @@ class Features:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(B, S, N)."""
+        """Shape (B, S, N)."""
         sequences, snapshots, units = self.array.shape
         return int(sequences), int(snapshots), int(units)
 
     @property
     def flat(self) -> int:
-        """S N, the number of features of one sequence."""
+        """Number S N of features of one sequence."""
         return math.prod(self.shape[1:])
 
     @property
@@ -111,22 +113,22 @@ class Features:
         return kept
 
     def block(self, begin: int, end: int) -> Any:
-        """Sequences begin .. end - 1 as float32.
+        """Returns sequences begin to end - 1 as float32.
 
-        Do not write to the result: it may be a part of `array`. From a mapped file it is a copy, and the pages that were read
-        are given back to the system, so that memory does not grow with the number of blocks.
+        Do not write to the result: it may be a part of `array`. For a mapped file the result is a copy, and the pages that were
+        read are returned to the system, so memory does not grow with the number of blocks.
 
         Parameters
         ----------
         begin : int
-            First sequence.
+            Number of the first sequence.
         end : int
-            The sequence after the last one. Sequences past the last of all are left out, as in a slice.
+            Number after the last sequence; numbers beyond B are cut off, as in a slice.
 
         Returns
         -------
         (rows, S N) array
-            An array of NumPy, or of JAX if the features lie on a device.
+            NumPy array, or JAX array if the features lie on a device.
         """
         count = self.shape[0]
         begin = checks.integer(begin, "begin")
@@ -141,7 +143,7 @@ class Features:
         while isinstance(pages, np.ndarray):
             pages = pages.base
         if isinstance(pages, mmap.mmap) and hasattr(pages, "madvise"):
-            pages.madvise(mmap.MADV_DONTNEED)  # all of it: the system maps more than was read
+            pages.madvise(mmap.MADV_DONTNEED)  # the whole map: the system maps more than was read
         return copied
 
     def __len__(self) -> int:
@@ -166,45 +168,44 @@ def compute(
     overwrite: bool = False,
     progress: bool | Progress = False,
 ) -> Features:
-    """Run B sequences from the zero state and keep the snapshots of each: the states after every M steps.
+    """Runs B sequences from the zero state and keeps the states after every M steps (snapshots).
 
         phi_b = (x_b(M), x_b(2M), ..., x_b(SM)),   M = every,   S = T // M
 
-    The last T mod M steps come after the last snapshot and are not run. On a CPU and in float32 the snapshots agree with
-    `esn.snapshots(u, every)` to the bit where the matrices are sparse; last bits of dense products depend on how many lanes
-    run together.
+    The last T mod M steps are not run, since no snapshot follows. On a CPU in float32, snapshots equal `esn.snapshots(u,
+    every)` to the bit for sparse matrices. The last bits of dense products depend on the number of lanes that run together.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (B, T, F)
-        Sequences of one length, taken as they are: bytes from 0 to 255 are inputs from 0 to 255.
+        Sequences of one length. They are not scaled: bytes from 0 to 255 are inputs from 0 to 255.
     every : int
-        M, the steps from one snapshot to the next.
+        Number M of steps from one snapshot to the next.
     path : str, path or None
-        None: all B S N numbers in memory. Otherwise a `.npy` file that is written block by block, beside it `path` + ".json",
-        which says what is finished; the result maps the file, and `open` opens it again. A file of the same network,
-        hyper-parameters, inputs, every and dtype is used as it is. Blocks that are missing after a kill are computed, with the
-        bits that an unbroken run on this machine has.
-    dtype : "float32" or "bfloat16"
-        "bfloat16" takes half the size (8 bits of precision). NumPy has no name for it: in a file, read it by
-        `numpy.load(path).view(ml_dtypes.bfloat16)`.
-    on_device : bool
-        Leave the snapshots where the network runs, `esn.device` or JAX's choice, as a JAX array. On a GPU the sequences go
-        there as a whole; if many networks receive them, send them once and give a JAX array.
+        File for the snapshots. None: all B S N numbers stay in memory. Otherwise a `.npy` file is written block by block, and
+        `path` + ".json" records the finished blocks. The result maps the file, and `open` opens it again. A finished file of
+        the same network, hyper-parameters, inputs, every and dtype is reused. After an interruption, only missing blocks are
+        computed, with the same bits as an uninterrupted run on this machine.
+    dtype : "float32" or "bfloat16", default "float32"
+        Precision of the snapshots. "bfloat16" takes half the size (8 bits of precision). NumPy does not know it: read such a
+        file with `numpy.load(path).view(ml_dtypes.bfloat16)`.
+    on_device : bool, default False
+        Whether the snapshots stay on the device of the network, as a JAX array. On a GPU, all sequences are sent there at once;
+        for many networks, send them once and pass a JAX array.
     hyper : Hyper or None
-        Other hyper-parameters than `esn.hyper`, for one network.
-    overwrite : bool
-        Replace a file of features of another run, or a damaged one.
-    progress : bool or function
-        True shows a bar; a function is called as progress(sequences done, sequences, note): first with the sequences that were
-        there, then after every block.
+        Hyper-parameters in place of `esn.hyper`, for one network.
+    overwrite : bool, default False
+        Whether to replace a file of another run, or a damaged file.
+    progress : bool or function, default False
+        Whether to show a bar, or a function that is called as progress(sequences done, sequences, note): first with the
+        sequences found in the file, then after every block.
 
     Returns
     -------
     Features
-        (B, S, N), in memory, in a mapped file or on the device.
+        Snapshots (B, S, N), in memory, in a mapped file or on the device.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def compute(
     >>> snapshots = es.readouts.features.compute(esn, u, every=5)
     >>> snapshots
     Features(shape=(6, 4, 10), dtype=float32, in memory)
-    >>> snapshots.block(0, 6).shape  # what a readout is trained on
+    >>> snapshots.block(0, 6).shape  # one row of features per sequence
     (6, 40)
     """
     every = checks.integer(every, "every", minimum=1)
@@ -260,17 +261,17 @@ def compute(
 
 
 def open(path: str | os.PathLike[str]) -> Features:
-    """Open features that `compute` has written to a file. They are mapped and not kept in memory.
+    """Opens features that `compute` wrote to a file, as a memory map.
 
     Parameters
     ----------
     path : str or path
-        The path that `compute` was given.
+        Path that was given to `compute`.
 
     Returns
     -------
     Features
-        (B, S, N), read block by block with `block`.
+        Snapshots (B, S, N), which `block` reads block by block.
 
     Raises
     ------
@@ -308,7 +309,7 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
         full *= devices.cores()
         return min(fitting // full, ROUNDS) * full or fitting
     most = min(full, fitting)
-    grain = 128 if most >= 128 else 1  # so that neurons' rows begin where a GPU reads from
+    grain = 128 if most >= 128 else 1  # so that the rows of neurons are aligned for a GPU
     alike = -(-count // -(-count // (most // grain * grain)))
     return min(-(-alike // grain) * grain, count)
 
@@ -344,7 +345,7 @@ def _fill(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: i
 
     def consume(which: Indices, start: int, states: Any) -> None:
         if not isinstance(states, np.ndarray):
-            states = states.astype(target.dtype)  # rounded before it comes over from the device
+            states = states.astype(target.dtype)  # rounded on the device, before the copy
         rows = np.asarray(states).swapaxes(0, 1)
         first, snapshot = int(which[0]), start // every  # sequences of one length stay in their order
         target[first : first + rows.shape[0], snapshot : snapshot + rows.shape[1]] = rows
@@ -359,7 +360,7 @@ def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: T
     longest = max((end - begin for begin, end in run.left), default=0)
     # Two buffers: with one, runs whose snapshots fill many gigabytes take about a tenth longer.
     buffers = [np.empty((longest, *run.shape[1:]), DTYPES[run.dtype]) for _ in run.left[:2]]
-    # On every way out, an error or Ctrl-C too, the pool first waits for the block that is being written.
+    # On every exit, also by an error or Ctrl-C, the pool first waits for the block that is being written.
     with ThreadPoolExecutor(1) as pool:
         writing: Future[None] | None = None
         for turn, (begin, end) in enumerate(run.left):
@@ -369,7 +370,7 @@ def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: T
                 writing.result()
             writing = pool.submit(files.write, path, replace(run, finished=begin), buffer)
             if turn:
-                told(begin)  # after this block was handed on: whoever stops here loses nothing
+                told(begin)  # after this block was passed on: an interruption here loses nothing
         if writing:
             writing.result()
             told(run.shape[0])
@@ -398,12 +399,12 @@ def _on_device(esn: ESN, values: jax.Array, every: int, hyper: Hyper, dtype: np.
 
 @partial(jax.jit, donate_argnums=0)
 def _placed(kept: jax.Array, states: jax.Array, begin: int) -> jax.Array:
-    """`kept` with the states of the sequences from `begin` on: in its own memory, since it is given away."""
+    """`kept` with the states of the sequences from `begin` on, in the memory of `kept`, which is donated."""
     return jax.lax.dynamic_update_slice(kept, jnp.swapaxes(states, 0, 1).astype(kept.dtype), (begin, 0, 0))
 
 
 def of_network(esn: ESN, hyper: Hyper) -> str:
-    """Fingerprint of all that makes states out of inputs: drawn matrices, graph, leak rates and scalings, precision."""
+    """Fingerprint of everything that turns inputs into states: drawn matrices, graph, leak rates and scalings, precision."""
 
     def plain(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> Numbers:
         return np.asarray(values, dtype)  # indices have 32 or 64 bits

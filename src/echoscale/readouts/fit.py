@@ -1,4 +1,4 @@
-"""Fit a readout to statistics of segments of time: the penalty by held-out segments, exactly where a Gram matrix fails."""
+"""Fits a readout to statistics of segments of time; held-out segments choose the penalty, exactly where a Gram matrix fails."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Fitted(NamedTuple):
 
 
 def splits_of(folds: int, lengths: npt.NDArray[np.int64], washout: int, several: bool) -> Splits:
-    """Folds of time; one segment without splits where there is one penalty only, or too little data to choose."""
+    """Folds of time; one segment without splits if there is one penalty only, or too little data to choose."""
     count = splits.possible(lengths, washout, folds) if several else 0
     return splits.folds(lengths, washout, count) if count else splits.whole(lengths, washout)
 
 
 def splits_by_class(folds: int, classes: Indices, several: bool) -> Splits:
-    """The same for rows, one for every sequence, with every class in each part."""
+    """Folds of rows, one for every sequence, with every class in each fold."""
     if several and len(classes) >= splits.FEWEST:
         return splits.by_class(classes, folds)
     return splits.whole([len(classes)], 0)
@@ -56,7 +56,7 @@ def fit_readout(
     """
     whole = splits.total(parts)
     penalty, curve = penalties.decide(ridge, splits.pairs(parts, held_out), whole, tie)
-    # A choice near the end of the path may be rounding; a penalty that was given is not to be doubted before it is lost itself.
+    # A choice near the end of the path may be rounding. A given penalty is solved exactly only if it is below the path.
     lost = exact.FROM if ridge is None and curve is not None else penalties.RELATIVE[0] / 2
     fits = float(whole.count) * whole.mean.size * 8 <= exact.MOST_BYTES
     if rows is None or not fits or penalty > lost * float(whole.unit):
@@ -100,9 +100,9 @@ def fit_stream(
 
 
 def in_units_of(readout: Readout, outputs: Scaling) -> Readout:
-    """The readout of targets in units of the network as one of targets in units of the data.
+    """A readout of scaled targets as a readout of targets in units of the data.
 
-    Its rows lie one after the other, as in a loaded model: products then have the same bits.
+    Its rows lie one after the other, as in a loaded model, so that products have the same bits.
     """
     coef = np.ascontiguousarray(readout.coef)
     if outputs.is_none:

@@ -37,8 +37,8 @@ __all__ = ["OF_CLASSES", "SCHEDULES", "Trained", "TrainingHistory", "fit", "prob
 
 SCHEDULES = ("constant", "cosine")
 CRITERIA = ("loss", "accuracy")
-JUDGED_AT_ONCE = 256  # rows: more take fewer calls, and more memory
-# Features that vary by less than this share of the most variable one are not scaled up further: their variation is rounding.
+JUDGED_AT_ONCE = 256  # rows: a larger number takes fewer calls and more memory
+# Features that vary by less than this share of the most variable one are not scaled up: their variation is rounding.
 LEAST_SPREAD = 1e-4
 
 
@@ -66,63 +66,68 @@ def fit(
     dtype: str = "float32",
     device: DeviceLike = None,
 ) -> Trained:
-    """Minimise E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2, by Adam on shuffled minibatches.
+    """Trains a readout of classes by Adam on shuffled minibatches.
 
-    W begins at 0, b at the best constant.
+        E = mean over rows of loss(W x + b, label) + ridge/2 |W|^2
+
+    W starts at 0, and b at the best constant.
 
     Parameters
     ----------
     features : (B, F) or (B, S, N) array, or an object to be streamed
-        x of every row: NumPy or JAX. A mapped file (np.memmap), or an object with this `shape` and `block(begin, end)` ->
-        (rows, F), is streamed block by block, blocks and the rows of each in random order.
+        Features x of every row, in NumPy or JAX. A mapped file (np.memmap), or an object with this `shape` and a method
+        `block(begin, end)` -> (rows, F), is streamed block by block; blocks and the rows of each block come in random order.
     labels : (B,)
-        Whole numbers from 0 to classes - 1.
+        Class of every row: whole numbers from 0 to classes - 1.
     classes : int
-        O, at least 2.
-    loss : "sigmoid" or "softmax"
-        Every class by itself (the paper), or one of several; see `echoscale.data.losses`.
-    rate : float
-        Step of Adam. The paper has 5e-4 for 28 snapshots, 5e-3 for 4.
-    schedule : "constant" or "cosine"
-        "cosine" lowers the rate to 0 over all minibatches of all epochs.
-    epochs : int
-        Number of passes over all rows, with the passes of `start`.
-    minibatch : int
-        Rows of a step, at most: where the rows (of a block) do not divide, all minibatches are a little smaller.
-    ridge : float
-        The penalty on |W|^2 / 2 beside the mean loss; 0 is none.
-    standardise : bool
-        Train on (x - mean) / spread over the training rows; the result is for features as they are. The penalty then stands
-        on the weights of standardised features.
+        Number O of classes, at least 2.
+    loss : "sigmoid" or "softmax", default "sigmoid"
+        Loss function. "sigmoid": every class separately (the paper); "softmax": one class of several. See
+        `echoscale.data.losses`.
+    rate : float, default 0.001
+        Learning rate of Adam. The paper uses 5e-4 for 28 snapshots and 5e-3 for 4.
+    schedule : "constant" or "cosine", default "constant"
+        Schedule of the learning rate. "cosine" lowers it to 0 over all minibatches of all epochs.
+    epochs : int, default 10
+        Number of passes over all rows, including the passes of `start`.
+    minibatch : int, default 50
+        Largest number of rows in a minibatch. If the rows (of a block) do not divide evenly, all minibatches are a little
+        smaller.
+    ridge : float, default 0.0
+        Penalty on |W|^2 / 2, added to the mean loss; 0 is no penalty.
+    standardise : bool, default False
+        Whether to train on (x - mean) / spread over the training rows. The returned readout is for unscaled features; the
+        penalty acts on the weights of standardised features.
     validation : None, share or rows
-        Rows that are held out: none, a share drawn at random, or their numbers. A stream is read once more to judge them;
-        neighbouring numbers spare most of that.
+        Held-out rows: none, a share drawn at random, or their numbers. A stream is read once more for them; consecutive numbers
+        avoid most of that.
     patience : int or None
-        Stop after this number of epochs without improvement on the validation rows. The best weights are kept in any case.
-        Of no use with a cosine rate, which is at its best at the end.
-    criterion : "loss" or "accuracy"
-        What improvement means: a lower loss, or a higher accuracy (then a lower loss).
-    average : int
-        Number of last epochs: the mean of the weights over their minibatches is judged and kept; 0: the last weights.
-    seed : int
-        Of the order of the rows and of the rows held out: the same seed gives the same bits.
+        Number of epochs without improvement on the held-out rows after which the training stops. The best weights are kept in
+        any case. Not useful with a cosine schedule, which is best at the end.
+    criterion : "loss" or "accuracy", default "loss"
+        Measure of improvement: a lower loss, or a higher accuracy (then a lower loss).
+    average : int, default 0
+        Number of last epochs over which the weights are averaged, minibatch by minibatch; 0: the last weights.
+    seed : int, default 0
+        Random seed of the order of rows and of the held-out rows: the same seed gives the same bits.
     start : Trained or None
-        A training that ended early or was interrupted, to resume.
+        Earlier training to resume, which ended early or was interrupted.
     checkpoint : function or None
-        Called with the `Trained` so far after every epoch. Pass the object it receives as `start=` to resume.
-    progress : bool or function
-        True shows a bar; a function is called as progress(epochs done, epochs, note) after every epoch.
+        Function that is called with the `Trained` so far after every epoch. Pass this object as `start=` to resume.
+    progress : bool or function, default False
+        Whether to show a bar, or a function that is called as progress(epochs done, epochs, note) after every epoch.
     block : int or None
-        Rows in a block; arrays too are then sent to the device block by block. None: all of an array, or 256 MB of a stream.
-    dtype : "float32" or "float64"
-        In which it is trained.
+        Number of rows in a block; arrays too are then sent to the device block by block. None: the whole array, or 256 MB of a
+        stream.
+    dtype : "float32" or "float64", default "float32"
+        Precision of the training.
     device : None, "cpu", "gpu" or a jax.Device
-        Where; None: JAX's choice.
+        Device of the training. None: JAX's choice.
 
     Returns
     -------
     Trained
-        The best weights (without validation rows, the last), the history, and what `start=` resumes from.
+        The best weights (the last without held-out rows), the history, and the state for `start=`.
 
     Examples
     --------
@@ -133,8 +138,8 @@ def fit(
     >>> trained = logistic.fit(x, labels, classes=2, rate=0.1, epochs=5, validation=0.2)
     >>> trained.coef.shape, trained.history.loss.shape
     ((2, 2), (5,))
-    >>> bool((trained.predict(x).argmax(axis=1) == labels).mean() > 0.9)
-    True
+    >>> print((trained.predict(x).argmax(axis=1) == labels).mean().round(1))
+    1.0
     """
     plan = TrainingPlan(
         loss=checks.choice(loss, OF_CLASSES, "loss"),
@@ -162,16 +167,16 @@ def fit(
 
 
 class TrainingHistory(NamedTuple):
-    """How a training went: one number per epoch, without the penalty.
+    """Loss and accuracy of every epoch of a training, without the penalty.
 
     Attributes
     ----------
     train_loss : (epochs,)
-        Mean loss over the training rows, each row's just before the step that it takes part in.
+        Mean loss over the training rows, measured for each row just before its step.
     loss : (epochs,)
-        Mean loss over the validation rows after the epoch; NaN without validation rows.
+        Mean loss over the held-out rows after the epoch; NaN without held-out rows.
     accuracy : (epochs,)
-        The share of validation rows whose largest output belongs to their label; NaN without validation rows.
+        Share of held-out rows with the right label; NaN without held-out rows.
     """
 
     train_loss: Floats
@@ -180,11 +185,11 @@ class TrainingHistory(NamedTuple):
 
 
 class TrainedState(NamedTuple):
-    """Where the training stands, in its own precision and of scaled features; not what is judged best.
+    """The current state of a training, in its own precision and for scaled features; not the best weights.
 
-    weights   after the last minibatch
-    averages  of Adam: count, means of the slopes and of their squares
-    recent    the means of the weights over each of the last epochs, where they are averaged
+    weights   weights after the last minibatch
+    averages  averages of Adam: count, means of the slopes and of their squares
+    recent    mean weights of each of the last epochs, if weights are averaged
     """
 
     weights: ReadoutWeights
@@ -195,24 +200,24 @@ class TrainedState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """z = coef x + intercept of features as they were given; the class is the largest z.
+    """Trained readout z = coef x + intercept of unscaled features; the class has the largest z.
 
     Parameters
     ----------
     coef : (O, F)
-        W after the best epoch; without validation rows, after the last.
+        Weights W after the best epoch; after the last one without held-out rows.
     intercept : (O,)
-        b, likewise.
+        Intercept b after the same epoch.
     loss : "sigmoid" or "softmax"
-        What was minimised.
+        Loss function that was minimised.
     ridge : float
-        The penalty on |W|^2 / 2, beside the mean loss.
+        Penalty on |W|^2 / 2, added to the mean loss.
     history : TrainingHistory
         Loss and accuracy of every epoch.
     best_epoch : int
-        Counted from 0, as in the history.
+        Number of the best epoch, from 0 as in the history.
     state : TrainedState
-        What `fit(..., start=...)` resumes from.
+        State from which `fit(..., start=...)` resumes.
 
     Examples
     --------
@@ -237,7 +242,7 @@ class Trained:
 
     @property
     def epochs(self) -> int:
-        """How many were trained."""
+        """Number of epochs so far."""
         return len(self.history.train_loss)
 
     @property
@@ -246,27 +251,27 @@ class Trained:
         return Readout(self.coef, self.intercept, np.asarray(self.ridge))
 
     def predict(self, features: npt.ArrayLike) -> Floats:
-        """z = coef x + intercept.
+        """Returns the scores z = coef x + intercept.
 
         Parameters
         ----------
         features : (rows, F)
-            As they were given to `fit`.
+            Unscaled features, as in `fit`.
 
         Returns
         -------
         (rows, O) array
-            z.
+            Scores.
         """
         return self.readout.predict(features)
 
     def probabilities(self, features: npt.ArrayLike) -> Floats:
-        """Probabilities of the classes, which add up to 1; see `echoscale.data.losses.probabilities`.
+        """Returns the probabilities of the classes, which add up to 1; see `echoscale.data.losses.probabilities`.
 
         Parameters
         ----------
         features : (rows, F)
-            As they were given to `fit`.
+            Unscaled features, as in `fit`.
 
         Returns
         -------
@@ -276,12 +281,12 @@ class Trained:
         return probabilities(self.loss, self.predict(features))
 
     def arrays(self) -> dict[str, Array]:
-        """All of it as named arrays, for np.savez or safetensors; `Trained.of` is the way back.
+        """Returns the training as named arrays, for np.savez or safetensors; `Trained.of` is the inverse.
 
         Returns
         -------
         dict of arrays
-            By name.
+            Arrays by name.
         """
         state, (count, slopes, squares) = self.state, self.state.averages
         named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[:4]}
@@ -291,22 +296,22 @@ class Trained:
         groups |= {f"recent.{k}": each for k, each in enumerate(state.recent)}
         groups |= {"scale": state.scale} if state.scale else {}
         named |= {f"{group}.{name}": value for group, leaf in groups.items() for name, value in leaf._asdict().items()}
-        # A name is written as the bytes of its letters, since not every file format of arrays has text.
+        # A name is stored as bytes, since not every file format of arrays has text.
         return {key: np.asarray(list(value.encode()) if isinstance(value, str) else value) for key, value in named.items()}
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> Trained:
-        """From what `arrays` gave.
+        """Returns the training from the arrays that `arrays` made.
 
         Parameters
         ----------
         arrays : mapping of names to arrays
-            As `arrays` named them.
+            Arrays with the names that `arrays` gave.
 
         Returns
         -------
         Trained
-            The same, to the bit.
+            The same training, to the bit.
         """
 
         def group(kind: Any, name: str) -> Any:
@@ -361,7 +366,7 @@ class _Training:
         self.judged = loops.tables(source.split(held_out), JUDGED_AT_ONCE)
 
     def run(self, start: Trained | None, checkpoint: Callable[[Trained], None] | None, tell: Progress) -> Trained:
-        """From the start, or on from a training before, to the last epoch."""
+        """Trains from the beginning, or resumes a training, up to the last epoch."""
         plan = self.plan
         now = self._begun() if start is None else self._checked(start)
         while now.epochs < plan.epochs and (plan.patience is None or now.epochs - 1 - now.best_epoch < plan.patience):
@@ -397,7 +402,7 @@ class _Training:
         return start
 
     def _epoch(self, before: Trained) -> Trained:
-        """One more epoch, judged."""
+        """One more epoch, with its loss on the held-out rows."""
         plan, epoch, scale = self.plan, before.epochs, before.state.scale
         learned, train_loss = self._train(before)
         if not np.isfinite(train_loss):
@@ -423,7 +428,7 @@ class _Training:
     def _train(self, before: Trained) -> tuple[EpochState, float]:
         """The minibatches of one epoch, block by block."""
         plan, scale = self.plan, before.state.scale
-        # Fresh copies on the device: the compiled loop uses them up.
+        # Fresh copies on the device, since the compiled loop overwrites them.
         weights, averages = jax.tree.map(jnp.array, (before.state.weights, before.state.averages))
         learning = EpochState(weights, averages, jax.tree.map(jnp.zeros_like, weights) if plan.average else None)
         ridge, first, total_loss = np.asarray(plan.ridge, plan.dtype), before.epochs * self.steps, 0.0

@@ -7,8 +7,8 @@ computed with. A table of minibatches holds the numbers of rows in a block. One 
     z = W ((x - mean) / spread) + gain b,      E = mean over the minibatch of loss(z, label) + ridge/2 |W|^2
     W <- W - rate_k m / (sqrt(v) + epsilon),      m and v Adam's averages of dE/dW and of its square
 
-The scaling acts on the weights and not on the rows, which are more. Rates and ridge are arguments: nothing is compiled anew for
-others.
+The scaling acts on the weights instead of the rows, since there are fewer weights. Rates and ridge are arguments, so other
+values need no new compilation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from echoscale.engine import devices
 ADAM = optax.scale_by_adam(0.9, 0.999, 1e-8)  # paper, table of parameters; the rate comes afterwards
 
 BLOCK_BYTES = 256 << 20  # of one block of a stream; two are in memory
-PIECE_BYTES = 8 << 20  # read at once: what this needs, the system need not fetch anew each time
+PIECE_BYTES = 8 << 20  # read at once: a small piece stays in memory that the system has already mapped
 ALIGNMENT = 64  # in bytes
 
 Table = npt.NDArray[np.int32]  # (minibatches, rows): numbers of rows in a block; -1 is none
@@ -80,7 +80,7 @@ class FeatureRows:
             size = checks.integer(block, "block", minimum=1)
         elif streamed:
             most = max(BLOCK_BYTES // (self.width * self.dtype.itemsize), 1)
-            alike = -(-self.count // -(-self.count // most))  # else the last might read many rows for a few of its own
+            alike = -(-self.count // -(-self.count // most))  # or the last block might read many rows for a few of its own
             size = -(-alike // whole) * whole
         self.size = min(size, self.count)
         self.begins = [min(first, self.count - self.size) for first in range(0, self.count, self.size)]
@@ -95,14 +95,14 @@ class FeatureRows:
         return [ordered[low:high] - begin for begin, low, high in zip(self.begins, edges[:-1], edges[1:], strict=True)]
 
     def load(self, places: Sequence[int]) -> Iterator[Array]:
-        """These blocks on the device, one after another, (rows, F); each is valid until the next one is asked for."""
+        """These blocks on the device, one after another, (rows, F); each is valid until the next one is requested."""
         if len(self.begins) == 1:
             if self._kept is None:
                 self._kept = jax.device_put(self._whole())
             yield from [self._kept] * len(places)
             return
         if not self._buffers:
-            # Two that are filled in turn, and kept: fresh memory costs more than what is written to it.
+            # Two buffers that are filled in turn and kept: fresh memory costs more than writing to it.
             self._buffers = [_aligned(self.size, self.width, self.dtype) for _ in range(2)]
         with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(self._fill, places[0], 0)
@@ -150,7 +150,7 @@ class FeatureRows:
 
 
 def _aligned(rows: int, width: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An array (rows, width) that JAX can use as it lies in memory."""
+    """An array (rows, width) that JAX can use without a copy."""
     size = rows * width * dtype.itemsize
     raw = np.empty(size + ALIGNMENT, np.uint8)
     skip = -raw.ctypes.data % ALIGNMENT
@@ -158,7 +158,7 @@ def _aligned(rows: int, width: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _check_finite(rows: npt.NDArray[Any], begin: int) -> None:
-    """All finite? The sum of squares tells, and where it is not, the first place is looked for."""
+    """Raises an error if a row is not finite; the sum of squares shows it, and only then the first place is searched."""
     if rows.dtype.kind != "f":
         return
     for low in range(0, len(rows), 1024):
@@ -174,9 +174,9 @@ def _check_finite(rows: npt.NDArray[Any], begin: int) -> None:
 
 
 def tables(parts: Sequence[Indices], minibatch: int, rng: np.random.Generator | None = None) -> list[tuple[int, Table]]:
-    """Number and minibatches of every part that has rows: as they stand, or parts and the rows of each in random order.
+    """Number and minibatches of every part that has rows: in order, or parts and the rows of each in random order.
 
-    All tables have one height, that of the largest part, for one compiled program: a minibatch of -1 alone is none.
+    All tables have the height of the largest part, for one compiled program; a minibatch of -1 is empty.
     """
     height = max(steps(len(rows), minibatch) for rows in parts)
     order = range(len(parts)) if rng is None else rng.permutation(len(parts)).tolist()
@@ -188,9 +188,9 @@ def tables(parts: Sequence[Indices], minibatch: int, rng: np.random.Generator | 
 
 
 def cut(rows: Indices, minibatch: int, height: int) -> Table:
-    """Minibatches of nearly equal size, none larger than `minibatch`, one a row of the table (height, minibatch).
+    """Minibatches of nearly equal size, none larger than `minibatch`, one per row of the table (height, minibatch).
 
-    Nearly equal, since a last one of a few rows would make as large a step as the others from far less.
+    Nearly equal, since a last minibatch of a few rows would make as large a step as the others from far less data.
     """
     count = steps(len(rows), minibatch)
     table = np.full((height, minibatch), -1, np.int32)
@@ -209,14 +209,14 @@ def steps(count: int, minibatch: int) -> int:
 
 
 class ReadoutWeights(NamedTuple):
-    """z = coef x + intercept of scaled features.
+    """Weights of a readout of scaled features, z = coef x + intercept.
 
     Parameters
     ----------
     coef : (O, F)
-        W.
+        Weights W.
     intercept : (O,)
-        b.
+        Intercept b.
     """
 
     coef: Any
@@ -224,12 +224,12 @@ class ReadoutWeights(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How features are standardised, and what the intercept is multiplied by.
+    """The scaling of the features, and the gain of the intercept.
 
     mean     (F,) of every feature
     inverse  (F,) 1 / spread
-    gain     sqrt(F), the size of a standardised row. Adam moves all weights alike, and centred features cannot stand in for an
-             intercept: without a gain it would be left behind by the F weights beside it
+    gain     sqrt(F), the size of a standardised row. Adam moves all weights alike, and centred features cannot replace an
+             intercept: without a gain the intercept would learn more slowly than the F weights beside it
     """
 
     mean: Any
@@ -246,7 +246,7 @@ class EpochState(NamedTuple):
 
 
 def on_features(weights: ReadoutWeights, scale: Scale | None) -> ReadoutWeights:
-    """The same readout, of features as they are."""
+    """The same readout for unscaled features."""
     if scale is None:
         return weights
     coef = weights.coef * scale.inverse
@@ -293,7 +293,7 @@ def train(
 def judge(
     weights: ReadoutWeights, block: Array, labels: Array, table: Array, scale: Scale | None, loss: str
 ) -> tuple[Array, Array]:
-    """The sum of the losses of the rows in the table, and how many are given their label."""
+    """The sum of the losses of the rows in the table, and the number of rows with the right label."""
     ready = on_features(weights, scale)
 
     def step(sums: tuple[Array, Array], which: Array) -> tuple[tuple[Array, Array], None]:
@@ -320,7 +320,7 @@ def moments(block: Array, table: Array, shift: Array) -> tuple[Array, Array]:
     def step(sums: tuple[Array, Array], which: Array) -> tuple[tuple[Array, Array], None]:
         apart = jnp.take(block, which, axis=0, mode="clip") - shift
         there = (which >= 0).astype(apart.dtype)
-        # Products, since XLA adds up rows of a wide matrix fifteen times more slowly by itself.
+        # Products, since XLA's own sum over the rows of a wide matrix is fifteen times slower.
         first, second = (jnp.matmul(there, each, precision="highest") for each in (apart, apart * apart))
         return (sums[0] + first, sums[1] + second), None
 
@@ -328,11 +328,11 @@ def moments(block: Array, table: Array, shift: Array) -> tuple[Array, Array]:
 
 
 def _take(block: Array, labels: Array, which: Array) -> tuple[Array, Array]:
-    """Rows and labels by their numbers; -1 takes the first, which then does not count."""
+    """Rows and labels by their numbers; -1 takes the first row, which then does not count."""
     return jnp.take(block, which, axis=0, mode="clip"), jnp.take(labels, which, mode="clip")
 
 
 def _outputs(weights: ReadoutWeights, rows: Array) -> Array:
-    """z (rows, O). A GPU would round float32 to ten bits, and reading the rows takes longer."""
+    """Scores z (rows, O) in full precision: a GPU would round float32 to ten bits, and reading the rows takes longer."""
     z: Array = jnp.matmul(rows, weights.coef.T, precision="highest") + weights.intercept
     return z

@@ -5,9 +5,9 @@
 The shift is the mean of the first rows, near the mean of all rows, so that centring at the end loses no digits. Rows whose
 targets have a gap (NaN) do not count.
 
-Of lanes that share runs (`SharedMoments`), the products of two runs are summed once, whatever number of lanes has both. The
-sums are those of a reservoir with itself for each of its runs, of two reservoirs for each pair of runs that occurs, and of all
-with the columns that every lane has, (1, inputs, targets).
+If lanes share runs (`SharedMoments`), the products of two runs are summed once for all lanes that have both. There are sums of
+a reservoir with itself for each of its runs, of two reservoirs for each pair of runs that occurs, and of all runs with the
+columns that every lane has, (1, inputs, targets).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from echoscale._internal.types import Floats
 from echoscale.engine.devices import to_device
 from echoscale.engine.shared_runs import SharedRuns
 
-# Lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
+# Number of lanes or rows that are multiplied together: enough to hide the cost of a call, few enough to stay in the cache.
 SLAB_LANES, SLAB_ROWS = 16, 1024
 SHIFT_ROWS = 64
-# Runs that are multiplied together: as float64 they should stay in the cache.
+# Number of runs that are multiplied together: in float64 they should stay in the cache.
 SLAB_BYTES = 1 << 21
 
 
 class Moments:
-    """Moments of one block of lanes, (segments, groups, 1 + P, 1 + P): one group for a hyper lane with all its series."""
+    """Moments of one block of lanes, (segments, groups, 1 + P, 1 + P): one group per hyper lane, with all its series."""
 
     def __init__(
         self,
@@ -48,18 +48,18 @@ class Moments:
         self.hyper_lanes, self.group = np.unique(which, return_inverse=True)
         self.shared = n_series == 1
         self.units, self.edges = units, edges
-        # 1 for rows that count and 0 for gaps, (T_b, 1) of every series; None where all count.
+        # 1 for rows that count and 0 for gaps, (T_b, 1) of every series; None if all count.
         self.known: list[Floats] | None = None
         self.extra = extra
         if any(np.isnan(each).any() for each in extra):
             self.known = [np.asarray(~np.isnan(each).any(axis=1, keepdims=True), np.float64) for each in extra]
             self.extra = [np.nan_to_num(each) for each in extra]
         self.width = 1 + units + extra[0].shape[1]
-        # Per group; unknown (NaN) until the first rows that count have come.
+        # Per group; unknown (NaN) before the first rows that count.
         self.shift: Any = np.full((len(self.hyper_lanes), self.width - 1), np.nan)
         self.sums: Any = np.zeros((len(edges[0]) - 1, len(self.hyper_lanes), self.width, self.width))
         self.apart = len(self.hyper_lanes) == len(self.group)  # every lane has a matrix of its own
-        # Kept from chunk to chunk, so that a sweep does not ask for fresh memory at every product.
+        # Kept from chunk to chunk, so that a sweep does not allocate memory at every product.
         self.rows = np.empty((0, self.width))
         self.product = np.empty((0, self.width, self.width))
 
@@ -89,7 +89,7 @@ class Moments:
         return rows
 
     def _set_shifts(self, start: int, states: Any) -> None:
-        """The mean of the first rows that count, for each group: near enough to the mean of all its rows."""
+        """The mean of the first counted rows of each group, which is near the mean of all its rows."""
         for lane, (group, b) in enumerate(zip(self.group, self.series, strict=True)):
             low = max(int(self.edges[b][0]) - start, 0)
             high = min(int(self.edges[b][-1]) - start, len(states), low + SHIFT_ROWS)
@@ -100,7 +100,7 @@ class Moments:
 
 
 class HostMoments(Moments):
-    """Lanes are taken a few at a time: each with its own matrix (a sweep over one series), or all in one (a batch)."""
+    """Moments on the host, a few lanes at a time: a matrix per lane (a sweep over one series), or one for all (a batch)."""
 
     @cached_property
     def alike(self) -> bool:
@@ -151,7 +151,7 @@ class HostMoments(Moments):
 
 
 class DeviceMoments(Moments):
-    """All lanes at once, where the states are; steps that do not count are masked, so that shapes stay the same."""
+    """Moments on the device, all lanes at once; steps that do not count are masked, so that shapes stay the same."""
 
     def add(self, start: int, states: jax.Array) -> None:
         """See `Moments.add`."""
@@ -232,7 +232,7 @@ class SharedMoments:
         whole: list[Floats] = []
         for k, chunk in enumerate(states):
             steps, runs, size = chunk.shape
-            # Earlier reservoirs are kept whole for their products with later ones, which have more runs.
+            # Earlier reservoirs are kept for their products with later reservoirs, which have more runs.
             kept = np.empty((steps, runs, size)) if k + 1 < len(states) else None
             together = max(SLAB_BYTES // (8 * steps * size), 1)
             for first in range(0, runs, together):
@@ -262,7 +262,7 @@ class SharedMoments:
         """Count (h,), mean (h, P) and centred scatter (h, P, P) of the plan's lanes, columns in the order of z."""
         lanes, units = len(self.plan.lanes), sum(self.sizes)
         moments = np.empty((lanes, 1 + units + self.extra.shape[1], 1 + units + self.extra.shape[1]))
-        # The columns (1, states, extra): those that all lanes have stand first and last.
+        # The columns (1, states, extra): the first and the last are shared by all lanes.
         outer = np.r_[0, 1 + units : moments.shape[1]]
         moments[:, outer[:, None], outer] = self.common[segment]
         means = np.empty((lanes, moments.shape[1] - 1))

@@ -3,8 +3,8 @@
     ridge = relative * mean squared singular value of the features
     unit = trace(S_xx) / features,   ridge = r unit,   r* = argmin over r of the summed error of the folds
 
-The unit is the mean squared singular value. The same r therefore means the same shrinkage for ten units or a thousand, for a
-hundred steps or a million, for states of any size.
+The unit is the mean squared singular value. The same r therefore means the same shrinkage for any number of units, any number
+of steps and any size of the states.
 
 `choose_by_group` and `fit_columns` serve the many candidates at an origin of a forecast. A candidate is a set of features of
 one lane with its target: the value, or its change since now. Candidates of one lane share the statistics. Candidates with the
@@ -34,30 +34,31 @@ if TYPE_CHECKING:
 
 
 AUTO = "auto"
-# Half decades. Below the first, a Gram matrix in float64 holds nothing but rounding (see `exact`).
+# Half decades. Below the smallest, the digits of a Gram matrix in float64 are rounding (see `exact`).
 RELATIVE = 10.0 ** np.arange(-12, 4.5, 0.5)
-# Noise of standard deviation 1e-4 of the states' adds 1e-8 to the relative penalty. float32 rounds states by as much where the
-# input scaling is about 0.001. Networks are judged with no less: a smaller penalty rewards digits that such noise takes away.
+# Noise on the states of 1e-4 of their standard deviation adds 1e-8 to the relative penalty. float32 rounds states by as much if
+# the input scaling is about 0.001. Networks are compared with at least this penalty: a smaller one rewards digits that such
+# noise destroys.
 ROBUST = 1e-8
-# Systems of at most this many features are solved before a thread would have started.
+# Systems with at most this number of features are solved faster than a thread starts.
 FEW_FEATURES = 128
-# For series: errors within one per cent of the least count as equal, and then the largest penalty is chosen. A small one fits
-# large weights, which go wrong where data leave the range of the training data. Set on one half of the problems of
-# benchmarks/regressor.py. For classes it hides those of which there are few examples.
+# For series: errors within one per cent of the smallest count as equal, and then the largest penalty is chosen. A small penalty
+# gives large weights, which fail outside the range of the training data. Set on one half of the problems of
+# benchmarks/regressor.py. Not for classes: a large penalty hides classes with few examples.
 TIE = 0.01
-# Relative penalty where there is too little data to choose one.
+# Relative penalty if there is too little data to choose one.
 UNCHOSEN = 1e-4
 Pairs = Sequence[tuple[Statistics, Statistics]]
 
 
-# A piece of data for which ridge regression along a path of relative penalties is possible.
+# A piece of data that allows ridge regression along a path of relative penalties.
 Piece = TypeVar("Piece", Statistics, "Factor")
 # Summed squared errors on held-out rows (penalties, ..., outputs) of (training, held out, relative penalties).
 SquaresOf = Callable[[Piece, Piece, Floats], Floats]
 
 
 class Least(NamedTuple):
-    """The least error, and its place on the path."""
+    """The smallest error, and its place on the path."""
 
     place: Indices
     error: Floats
@@ -65,18 +66,19 @@ class Least(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RidgeCurve:
-    """The error of held-out folds against the ridge penalty.
+    """Error on held-out folds for every ridge penalty.
 
     Attributes
     ----------
     relative : (n,)
-        r, in units of the mean squared singular value of the features.
+        Relative penalties r, in units of the mean squared singular value of the features.
     errors : (n,)
-        Root mean squared error of the held-out folds, in standard deviations of the targets.
+        Root mean squared error on the held-out folds, in standard deviations of the targets.
     unit : float
-        The mean squared singular value over all data: ridge = relative * unit.
+        Mean squared singular value over all data: ridge = relative * unit.
     tie : float
-        Errors that are larger than the least by no more than this share count as equal: then the largest penalty is chosen.
+        Tolerance for ties: errors that exceed the smallest by at most this share count as equal, and then the largest penalty
+        is chosen.
     """
 
     relative: Floats
@@ -86,27 +88,27 @@ class RidgeCurve:
 
     @property
     def place(self) -> int:
-        """Which penalty is chosen: the largest one whose error counts as the least."""
+        """Index of the chosen penalty: the largest one whose error ties with the smallest."""
         near = self.errors <= (1 + self.tie) * least(self.errors).error
         return int(np.argmax(np.where(near, self.relative, -1.0)))
 
     @property
     def ridge(self) -> float:
-        """The chosen penalty itself."""
+        """Chosen ridge penalty."""
         return float(self.relative[self.place] * self.unit)
 
     @property
     def table(self) -> Table:
-        """Penalties and errors, a row each."""
+        """Returns a table of penalties and errors."""
         rows = zip((self.relative * self.unit).tolist(), self.relative.tolist(), self.errors.tolist(), strict=True)
         why = f"the largest penalty whose error is within {self.tie:.0%} of the least" if self.tie else "the least error"
         note = f"Chosen: {self.ridge:.3g}, {why}."
         return Table(("ridge", "relative", "error"), tuple(rows), "Error of held-out folds against the ridge penalty", (note,))
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The curve, with the chosen penalty marked."""
+        """Plots the error against the penalty, with the chosen penalty marked."""
         axes = new_axes(4.5) if axes is None else axes
-        # A logarithmic axis has no 0: plain least squares stands half a decade below the smallest penalty.
+        # A logarithmic axis has no 0: least squares is plotted half a decade below the smallest penalty.
         positive = self.relative[self.relative > 0]
         lowest = positive.min() / 10**0.5 if len(positive) else 1.0
         penalties = np.where(self.relative > 0, self.relative, lowest) * self.unit
@@ -132,7 +134,7 @@ def mean_squares(
     squares_of: SquaresOf[Piece],
     workers: int | None = None,
 ) -> Floats:
-    """Mean squared error of all held-out rows along the path, (penalties, ..., outputs); large folds are judged in threads."""
+    """Mean squared error of all held-out rows along the path, (penalties, ..., outputs); large folds are solved in threads."""
     path, found = np.asarray(relative, np.float64), [np.empty(0)] * len(pairs)
 
     def put(k: int) -> None:
@@ -152,7 +154,7 @@ def fold_errors(pairs: Sequence[tuple[Statistics, Statistics]], relative: Sequen
 
 
 def least(errors: Floats) -> Least:
-    """The place of the least error along the first axis; NaN is worse than any number, of equal errors the first counts."""
+    """The place of the smallest error along the first axis; NaN is worse than any number, and the first of ties counts."""
     known = np.where(np.isnan(errors), np.inf, errors)
     place = np.argmin(known, axis=0)
     return Least(np.asarray(place), np.take_along_axis(known, np.asarray(place)[None], axis=0)[0])
@@ -191,7 +193,7 @@ def choose(
 ) -> RidgeCurve:
     """The curve of errors against penalties, for one network (no lanes); its `ridge` is the choice.
 
-    squares_of  summed squared errors along the path: of Gram matrices, or of `exact.path_squares` for factors of the rows
+    squares_of  summed squared errors along the path, from Gram matrices, or from factors of the rows with `exact.path_squares`
     """
     squares = _over_variance(mean_squares(pairs, relative, squares_of), pairs).mean(axis=-1)
     return RidgeCurve(np.asarray(relative, np.float64), np.sqrt(squares), float(whole.unit), tie)
@@ -217,9 +219,9 @@ def decide(
     whole: Statistics,
     tie: float = 0.0,
 ) -> tuple[float, RidgeCurve | None]:
-    """The penalty for all data, and the curve that chose it: None where there was nothing to choose, or too little data.
+    """The penalty for all data, and the curve that chose it: None if there was nothing to choose, or too little data.
 
-    tie  as in `RidgeCurve`, for "auto"; of penalties that are given the best one is chosen
+    tie  as in `RidgeCurve`, for "auto"; of given penalties, the best one is chosen
     """
     if penalties is not None and len(penalties) == 1:
         return float(penalties[0]), None
@@ -234,7 +236,7 @@ def decide(
 
 
 class Chosen(NamedTuple):
-    """Root mean squared error of the held-out folds, and the relative penalty that has it: (..., kinds)."""
+    """Root mean squared error on the held-out folds, and the relative penalty with this error: (..., kinds)."""
 
     error: Floats
     relative: Floats
@@ -249,7 +251,7 @@ def take_columns(statistics: Statistics, features: Indices, targets: Indices) ->
 def choose_by_group(
     pairs: Pairs, features: Indices, kinds: Sequence[Indices], relative: Floats = RELATIVE, workers: int = 1
 ) -> Chosen:
-    """The penalty with the least error over the folds, for every lane and every kind of target (columns of the outputs)."""
+    """The penalty with the smallest error over the folds, for every lane and every kind of target (columns of the outputs)."""
     targets = np.concatenate(kinds)
 
     def squares_of(train: Statistics, held_out: Statistics, path: Floats) -> Floats:
@@ -262,5 +264,5 @@ def choose_by_group(
 
 
 def fit_columns(whole: Statistics, features: Indices, targets: Indices, relative: float) -> Readout:
-    """The readout of one lane on all that is known at an origin."""
+    """The readout of one lane on all data known at an origin."""
     return ridge(in_units(take_columns(whole, features, targets)), float(relative))

@@ -42,35 +42,35 @@ AUTO = "auto"
 
 # Share of the largest spread of all features: a smaller variation is rounding of the states, and is not scaled up to size 1.
 LEAST_SPREAD = 1e-5
-# A state that varies less over a sequence has no skewness but that of rounding.
+# If a state varies less over a sequence, its skewness is rounding.
 LEAST_STD = 1e-4
 
 
 @dataclass(frozen=True)
 class Pools:
-    """What the network receives of a sequence, and how its states are pooled to one row of features.
+    """Settings of the features of a sequence: the inputs of the network, and how its states are pooled to one row.
 
     Parameters
     ----------
-    features : "auto", str or tuple of str
-        Pools of the states of a sequence: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts of equal
-        length), "snapshots" (states at `parts` relative positions, or after every `every` steps); several stand side by side.
-        "auto": ("mean", "std", "max", "min"); a classifier adds ("skew", "positive", "variation"), tries "segments" in place
-        of "mean" too, and takes the set that is better on held-out sequences.
+    features : "auto", str or tuple of str, default "auto"
+        Pools of the states of a sequence, side by side: "mean", "std", "max", "min", "last", "segments" (means of `parts` parts
+        of equal length), "snapshots" (states at `parts` relative positions, or after every `every` steps), "skew", "positive",
+        "variation". "auto": ("mean", "std", "max", "min"); a classifier adds ("skew", "positive", "variation"), also tries
+        "segments" in place of "mean", and takes the better set on held-out sequences.
     every : int or None
-        Steps from one snapshot to the next, for sequences of one length. None: `parts` snapshots at relative positions,
-        x(ceil(k T / parts)), k = 1, 2, ..., whatever the length T.
-    parts : int
+        Number of steps from one snapshot to the next, for sequences of one length. None: `parts` snapshots at relative
+        positions, x(ceil(k T / parts)), k = 1, 2, ..., for any length T.
+    parts : int, default 4
         Number of segments, and of snapshots at relative positions.
     changes : bool or None
         Whether the network receives the changes u(t) - u(t-1) beside the inputs. None: yes; a classifier tries both.
     ranks : bool or None
-        Whether the network receives normal scores of the inputs, in place of `scale`: the rank of every value among the values
-        of the training data as a normal variable. This suits inputs with few huge values. None: no; a classifier with
+        Whether the network receives normal scores of the inputs, in place of `scale`: the rank of a value in the training data,
+        mapped to a standard normal variable. This suits inputs with a few huge values. None: no; a classifier with
         scale="standard" tries both.
-    standardise : bool
-        Whether features have mean 0 and standard deviation 1 over the training data. A readout that is trained by minibatches
-        always sees standardised features.
+    standardise : bool, default True
+        Whether features have mean 0 and standard deviation 1 over the training data. Readouts trained by minibatches always see
+        standardised features.
 
     Examples
     --------
@@ -98,16 +98,16 @@ class Pools:
 
     @property
     def with_changes(self) -> bool:
-        """Whether the network receives changes; yes where it is open."""
+        """Whether the network receives changes; True if the option is open."""
         return self.changes is not False
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The pools; the usual ones for "auto"."""
+        """Names of the pools; the default pools for "auto"."""
         return WHOLE if self.features == AUTO else tuple(self.features)
 
     def columns(self, units: int, width: int) -> dict[str, slice]:
-        """Columns of every pool in rows of features.
+        """Returns the columns of every pool in a row of features.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Pools:
 
 
 def check_pools(pools: object) -> tuple[str, ...]:
-    """The names as a tuple; one that is not known, or stands there twice, is named."""
+    """The names of pools as a tuple; unknown and repeated names raise an error."""
     names = (pools,) if isinstance(pools, str) else tuple(pools) if isinstance(pools, Sequence) else ()
     for name in names:
         if name not in POOLS:
@@ -132,7 +132,7 @@ def check_pools(pools: object) -> tuple[str, ...]:
 
 
 def columns(pools: Sequence[str], units: int, parts: int, snapshots: int) -> dict[str, slice]:
-    """Which columns of a row every pool has."""
+    """The columns of every pool in a row."""
     widths = {name: units * {"segments": parts, "snapshots": snapshots}.get(name, 1) for name in pools}
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
@@ -174,7 +174,7 @@ def pooled(
                 rows[which, where["skew"]] += np.einsum("tbn,tbn,tbn->bn", counted, counted, counted)
             if "positive" in where:
                 rows[which, where["positive"]] += (counted > 0).sum(axis=0)
-        # Rows past the end of a sequence repeat its last state: they change neither extreme, and do not vary.
+        # Rows past the end of a sequence repeat its last state: they change no extreme and add no variation.
         for name, extreme in (("max", np.maximum), ("min", np.minimum)):
             if name in where and start + len(x) > washout:
                 found = extreme.reduce(x[max(washout - start, 0) :], axis=0)
@@ -227,7 +227,7 @@ def _moments(lengths: Indices, parts: int, every: int | None) -> Indices:
     if shortest != longest:
         raise ValueError(
             f"snapshots every {every} steps need sequences of one length, got {shortest} to {longest} steps. Leave `every` "
-            "out: snapshots then stand at relative positions."
+            "out: snapshots are then taken at relative positions."
         )
     if longest < every:
         raise ValueError(f"every={every} is longer than the sequences of {longest} steps: there would be no snapshot.")
@@ -245,7 +245,9 @@ def standardising(features: npt.NDArray[Any]) -> Scaling:
 
 
 def standard_rows(esn: ESN, series: Series, pools: Pools, hyper: Hyper, trains: npt.NDArray[np.bool_]) -> Floats:
-    """One row for every sequence and network, (H, B, min(B, columns)), turned where there are more columns than sequences."""
+    """One row for every sequence and network, (H, B, min(B, columns)); reduced by `turned` if there are more columns than
+    sequences.
+    """
     rows = pooled(esn, series, pools.names, parts=pools.parts, every=pools.every, hyper=hyper)
     if pools.standardise:
         rows = np.stack([standardising(each[trains]).forward(each) for each in rows])
@@ -253,7 +255,7 @@ def standard_rows(esn: ESN, series: Series, pools: Pools, hyper: Hyper, trains: 
 
 
 def statistics_of(rows: Floats, codes: Floats, which: Indices) -> Statistics:
-    """The statistics of some sequences, of every network."""
+    """The statistics of selected sequences, for every network."""
     count = len(which)
     both = np.concatenate([rows[:, which], np.broadcast_to(codes[which], (len(rows), count, codes.shape[1]))], axis=2)
     mean = both.sum(axis=1) / max(count, 1)

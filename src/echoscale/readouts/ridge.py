@@ -1,4 +1,4 @@
-"""Ridge readouts from sufficient statistics: for one penalty or a whole path, with errors on data that is no longer in memory.
+"""Ridge readouts from sufficient statistics: for one penalty or a whole path, with errors on data no longer in memory.
 
     W_out = argmin sum |y - W x - b|^2 + ridge |W|^2   =>   W_out (S_xx + ridge I) = S_yx,   b = mean_y - W_out mean_x
 
@@ -26,16 +26,18 @@ Index = One | tuple[One, ...]
 
 
 class Readout(NamedTuple):
-    """y = coef x + intercept. Leading axes: penalties (of a path), then lanes.
+    """Linear readout y = coef x + intercept.
+
+    Leading axes are penalties (of a path), then lanes.
 
     Attributes
     ----------
     coef : (..., outputs, features)
         Weights.
     intercept : (..., outputs)
-        What is added.
+        Constant terms.
     ridge : (...,)
-        The penalty of each.
+        Ridge penalty of each readout.
     """
 
     coef: Floats
@@ -43,12 +45,12 @@ class Readout(NamedTuple):
     ridge: Floats
 
     def predict(self, features: npt.ArrayLike) -> Floats:
-        """coef x + intercept of every row.
+        """Returns coef x + intercept for every row.
 
         Parameters
         ----------
         features : (..., rows, features)
-            What the readout sees.
+            Features of every row.
 
         Returns
         -------
@@ -58,25 +60,31 @@ class Readout(NamedTuple):
         return np.asarray(features) @ np.swapaxes(self.coef, -1, -2) + self.intercept[..., None, :]
 
     def at(self, index: Index) -> Readout:
-        """One penalty of a path, or one lane.
+        """Returns the readout of one penalty of a path, or of one lane.
 
         Parameters
         ----------
         index : int, slice or array
-            Into the first axis; a tuple for several axes.
+            Index into the first axis; a tuple for several axes.
         """
         return Readout(self.coef[index], self.intercept[index], self.ridge[index])
 
 
 def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
-    """W (S_xx + ridge I) = S_yx, b = mean_y - W mean_x: the ridge solution of every lane at once.
+    """Returns the ridge readout, for every lane at once.
+
+        W (S_xx + ridge I) = S_yx,    b = mean_y - W mean_x
 
     Parameters
     ----------
     statistics : Statistics
-        Of features and targets, with or without lanes.
+        Statistics of features and targets, with or without lanes.
     ridge : float or (lanes,)
-        The penalty, one for all lanes or one for each; 0 is plain least squares (of the least norm).
+        Penalty on the summed squares, one for all lanes or one for each. 0 gives least squares of minimum norm.
+
+    See Also
+    --------
+    echoscale.statistics : Computes the statistics from a network and series.
 
     Examples
     --------
@@ -93,7 +101,7 @@ def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
         raise ValueError(f"ridge has shape {shape}, the lanes have {lanes}: give one penalty for all, or one for each.")
     each = check_path(np.ravel(ridge) if shape else ridge).reshape(shape)
     with threads_for(gram):
-        # Without a penalty the system may be singular, which a direct solver need not notice.
+        # Without a penalty the system may be singular, and a direct solver may not detect it.
         if each.all():
             coef = np.linalg.solve(gram + each[..., None, None] * np.eye(gram.shape[-1]), cross)
         else:
@@ -102,14 +110,16 @@ def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
 
 
 def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats) -> Readout:
-    """V (L + ridge)^-1 V^T S_xy with S_xx = V L V^T: the solutions for all penalties from one eigendecomposition.
+    """Returns the ridge readouts for a path of penalties, from one eigendecomposition.
+
+        W^T = V (L + ridge)^-1 V^T S_xy,    S_xx = V L V^T
 
     Parameters
     ----------
     statistics : Statistics
-        Of features and targets, with or without lanes.
+        Statistics of features and targets, with or without lanes.
     ridge : sequence of float
-        The penalties; they are the first axis of the result.
+        Penalties; they are the first axis of the result.
 
     Examples
     --------
@@ -131,7 +141,7 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats) -> Reado
 
 
 def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics; no prediction is made."""
+    """mean |y - W x - b|^2 per output, (..., outputs), on the data of the statistics, without predictions."""
     f = statistics.features
     scatter, mean = statistics.scatter, statistics.mean
     gram, cross, targets = scatter[..., :f, :f], scatter[..., f:, :f], scatter[..., f:, f:]
@@ -149,7 +159,7 @@ def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 
 def target_variances(statistics: Statistics) -> Floats:
-    """What errors are normalised by, (..., outputs); an error where a target is constant."""
+    """The variances that normalise errors, (..., outputs); a constant target raises an error."""
     variances = statistics.variance
     if not (variances > 0).all():
         raise ValueError("a target is constant on this data: its variance is 0 and errors cannot be normalised by it.")
@@ -168,7 +178,7 @@ def check_path(ridge: npt.ArrayLike) -> Floats:
 
 
 def threads_for(gram: Floats) -> AbstractContextManager[Any]:
-    """Small or many systems are solved on one thread: waking others costs more than they do."""
+    """Small systems, or many, are solved on one thread: starting the others would take longer."""
     return one_thread() if gram.ndim > 2 or gram.shape[-1] <= 512 else nullcontext()
 
 
@@ -185,7 +195,7 @@ def _readout(coef: Floats, statistics: Statistics, penalty: Floats) -> Readout:
 
 
 def _inverse(values: Floats, penalty: Floats) -> Floats:
-    """1 / (eigenvalue + penalty), and 0 where the sum is nothing but rounding (the minimum-norm solution)."""
+    """1 / (eigenvalue + penalty), and 0 if the sum is only rounding (the minimum-norm solution)."""
     shifted = np.maximum(values, 0) + penalty
     noise = np.finfo(np.float64).eps * values.shape[-1] * np.abs(values).max(axis=-1, keepdims=True)
     usable = shifted > np.where(np.asarray(penalty) > 0, 0, noise)
@@ -199,31 +209,31 @@ def _by_eigenvalues(gram: Floats, cross: Floats, penalty: Floats) -> Floats:
 
 
 class Turned(NamedTuple):
-    """Rows, and the way back.
+    """Rows in a basis of the space that they span, and the way back.
 
     Attributes
     ----------
     rows : (R, min(R, F))
-        R^T, or the rows themselves where there are enough of them.
+        Rows R^T in the new basis, or the rows themselves if there are at least as many as features.
     basis : (F, R) or None
-        Q; None where the rows were left as they are.
+        Basis Q; None if the rows are unchanged.
     """
 
     rows: Floats
     basis: Floats | None
 
     def back(self, readout: Readout) -> Readout:
-        """A readout of `rows` as one of the features."""
+        """The readout of the features from a readout of `rows`."""
         return readout if self.basis is None else readout._replace(coef=readout.coef @ self.basis.T)
 
 
 def turned(features: npt.ArrayLike) -> Turned:
-    """The rows turned into the space that they span, where that is the smaller one.
+    """Reduces the features to the space that the rows span, if there are fewer rows than features.
 
         X^T = Q R   =>   X = R^T Q^T,     W on X  =  (W on R^T) Q^T        with Q^T Q = 1
 
-    Ridge regression sees no difference: the least-norm solution lies in the span of the rows, and turning it changes no norm. A
-    hundred sequences with a thousand features each cost as much as a hundred features.
+    The ridge solution is the same: the minimum-norm solution lies in the span of the rows, and a rotation changes no norm. A
+    hundred sequences with a thousand features each then cost as much as a hundred features.
     """
     x = np.asarray(features, np.float64)
     if len(x) >= x.shape[1]:

@@ -2,15 +2,15 @@
 
     W(t) = argmin over W of   sum over s <= t of f^(t-s) |y(s) - W x(s) - b|^2  +  ridge |W|^2,      f = `forgetting`
 
-With P = (S_xx + ridge I)^-1 and rows A, D that come in, one step is (Woodbury; f = 1 forgets nothing)
+With P = (S_xx + ridge I)^-1 and new rows A of features and D of targets, one step is (Woodbury; f = 1 forgets nothing)
 
     P <- P / f,    L L^T = I + A P A^T,    V = L^-1 A P,    W <- W + V^T L^-1 (D - A W),    P <- P - V^T V
 
-The intercept is not penalised: rows enter centred at their own mean, and one more row carries the distance of that mean from
-the one so far (Chan, Golub and LeVeque 1983), so that S_xx is the centred scatter and a pass without forgetting gives
-`echoscale.ridge` of the same rows. Forgetting would forget the penalty too, and P would grow without bound wherever nothing
-excites it. Each step therefore restores the penalty, a few features per step, all of them within the memory of
-1 / (1 - f) steps.
+The intercept is not penalised: rows are centred at their own mean, and one more row carries the distance of that mean from the
+mean so far (Chan, Golub and LeVeque 1983). S_xx is therefore the centred scatter, and a pass without forgetting gives
+`echoscale.ridge` of the same rows. Forgetting would also forget the penalty, and P would grow without bound in directions
+without input. Each step therefore restores the penalty of a few features, and of all features within the memory of 1 / (1 - f)
+steps.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from echoscale.data.series import as_numbers
 from echoscale.engine.devices import one_thread, precision_and_device
 from echoscale.readouts.ridge import Readout
 
-# Rows of one compiled call; a call with fewer does only those.
+# Number of rows of one compiled call; fewer rows are possible.
 BUFFER = 256
 
 
 class RLSState(NamedTuple):
-    """What the past left, in float64.
+    """The state of recursive least squares, in float64.
 
-    weight      ()      rows so far, forgotten ones with less weight
-    mean        (F,)    of the features
+    weight      ()      number of rows so far, weighted by the forgetting
+    mean        (F,)    mean of the features
     target      (O,)    mean of the targets
     coef        (F, O)
     inverse     (F, F)  P
@@ -56,7 +56,7 @@ class RLSState(NamedTuple):
 
 
 def init(features: int, outputs: int, ridge: float) -> RLSState:
-    """Nothing seen: W = 0 and P = I / ridge, as arrays of NumPy."""
+    """The state before the first row: W = 0 and P = I / ridge, as NumPy arrays."""
     sizes = (), (features,), (outputs,), (features, outputs)
     leaves: list[Any] = [*(np.zeros(size) for size in sizes), np.eye(features) / ridge, np.zeros((), np.int32)]
     return RLSState(*leaves)
@@ -72,7 +72,7 @@ def update(
     back: int = 0,
     counts: Array | None = None,
 ) -> RLSState:
-    """One step of the equations above with R rows, forgetting once. Pure; for use inside compiled programs."""
+    """One step of the equations above with R rows, with one forgetting. A pure function for compiled programs."""
     features = x.shape[1]
     shown = jnp.ones(len(x), bool) if counts is None else counts
     rows = jnp.sum(shown, dtype=state.weight.dtype)
@@ -104,9 +104,9 @@ def update(
 
 
 def returns(features: int, forgetting: float) -> int:
-    """ceil(F (1 - forgetting)): how many features get their penalty restored in one step.
+    """ceil(F (1 - forgetting)): number of features whose penalty is restored in one step.
 
-    So a round of all takes at most 1 / (1 - forgetting) steps.
+    All features take at most 1 / (1 - forgetting) steps.
     """
     return math.ceil(features * (1 - forgetting))
 
@@ -137,25 +137,28 @@ def _run(
 
 
 class RLS:
-    """W = argmin of sum over rows s <= t of f^(t-s) |y(s) - W x(s) - b|^2 + ridge |W|^2, after every row t.
+    """Recursive least squares: a ridge readout that is updated with every row, with forgetting.
 
-    The ridge readout kept up to date: `RLS(ridge, forgetting).partial_fit(X, y)`, then `predict(X)`. Without forgetting it is
-    `echoscale.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, it is FORCE learning.
-    In an `OnlineLearner`, `readout=RLS(...)` carries the settings.
+        W = argmin of sum over rows s <= t of f^(t-s) |y(s) - W x(s) - b|^2 + ridge |W|^2
+
+    `RLS(ridge, forgetting).partial_fit(X, y)` learns rows, and `predict(X)` uses the readout. Without forgetting, the readout
+    equals `echoscale.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, this is FORCE
+    learning. `OnlineLearner(readout=RLS(...))` uses the same settings.
 
     Parameters
     ----------
-    ridge : float
-        The penalty, above 0. It stands on the summed squares, is not forgotten, and spares the intercept.
-    forgetting : float
-        f in (0, 1]: a row 1 / (1 - f) rows ago counts 1/e of the present one. 1 forgets nothing.
+    ridge : float, default 1e-5
+        Penalty on the summed squares, above 0. The penalty is not forgotten and does not act on the intercept.
+    forgetting : float, default 1.0
+        Forgetting factor f in (0, 1]: a row that is 1 / (1 - f) rows old has 1/e of the weight of the newest row. 1 forgets
+        nothing.
 
     Attributes
     ----------
     readout : Readout
-        W (O, F) and b (O,) as they stand.
+        Current weights W (O, F) and intercept b (O,).
     state : RLSState or None
-        What the past left; None before the first row.
+        State of the recursion; None before the first row.
 
     Examples
     --------
@@ -180,26 +183,26 @@ class RLS:
         self.state: RLSState | None = None
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> RLS:
-        """Learn from rows in their order.
+        """Learns rows, in their order.
 
         Parameters
         ----------
         X : (T, F), or one row (F,)
             Features, finite.
         y : (T,) or (T, O); for one row a number or (O,)
-            Targets. A row whose target is NaN is passed over.
+            Targets. Rows with a NaN target are skipped.
 
         Returns
         -------
         RLS
-            Itself.
+            The readout itself.
         """
         rows, targets = self._rows(X, y)
         with precision_and_device(np.float64, None), one_thread():
             state = self.state or init(rows.shape[1], targets.shape[1], self.ridge)
             for begin in range(0, len(rows), BUFFER):
                 state = self._block(state, rows[begin : begin + BUFFER], targets[begin : begin + BUFFER])
-            state = jax.tree.map(np.asarray, state)  # NumPy's, which do not depend on JAX's settings
+            state = jax.tree.map(np.asarray, state)  # NumPy arrays, which do not depend on JAX's settings
         if not np.isfinite(state.coef).all():
             raise FloatingPointError(
                 f"recursive least squares lost its accuracy: W is not finite any more. Raise the ridge (now {self.ridge:g}) or "
@@ -209,7 +212,7 @@ class RLS:
         return self
 
     def predict(self, X: npt.ArrayLike) -> Floats:
-        """y = W x + b with the readout as it stands.
+        """Returns y = W x + b with the current readout.
 
         Parameters
         ----------
@@ -229,7 +232,7 @@ class RLS:
 
     @property
     def readout(self) -> Readout:
-        """W (O, F), b (O,) and the penalty, as they stand."""
+        """Current weights W (O, F), intercept b (O,) and penalty."""
         if self.state is None:
             raise ValueError("this RLS has not seen any data: call partial_fit first.")
         return Readout(np.asarray(self.state.coef).T, np.asarray(intercept_of(self.state)), np.asarray(self.ridge))

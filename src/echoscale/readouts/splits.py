@@ -2,10 +2,10 @@
 
     | fold 1 | gap | fold 2 | gap | ... | fold K |      every fold is held out in turn, the other folds train
     | training | gap | validation |                     a tail
-    | part 1 | gap | ... | part s | gap | judged |      an origin: all that comes before trains, and holds folds of its own
+    | part 1 | gap | ... | part s | gap | judged |      an origin: all earlier parts train, and have folds of their own
 
-Time is cut into segments at edges. A `Split` names the segments that train and those that are held out. The statistics of
-segments add up, so a split costs a solve, not a run. The final fit counts the gaps too.
+Time is cut into segments at edges. A `Split` lists the segments that train and the segments that are held out. The statistics
+of segments add up, so a split costs a solve, not a run. The final fit includes the gaps.
 
 Rows next to each other are alike: a fold whose neighbours were trained on would look better than what comes after the data.
 """
@@ -22,23 +22,23 @@ import numpy.typing as npt
 from echoscale._internal.types import Flags, Indices
 
 FOLDS = 5
-# Width of a gap, unless it is given: this share of a fold.
+# Default width of a gap, as a share of a fold.
 GAP_SHARE = 0.05
-# Steps of a fold, at least: with fewer there are fewer folds.
+# Smallest number of steps in a fold; short data have fewer folds.
 FEWEST = 4
 
 
 class Split(NamedTuple):
-    """Numbers of segments.
+    """Segments that train, and segments that are held out.
 
     Attributes
     ----------
     train : tuple of int
-        Segments that train.
+        Numbers of the segments that train.
     held_out : tuple of int
-        Segments that are held out, next to each other; empty for the last origin.
+        Numbers of the segments that are held out, next to each other; empty for the last origin.
     folds : tuple of Split
-        Splits of the segments that train: an origin makes its choices by them.
+        Splits of the segments that train, by which an origin makes its choices.
     """
 
     train: tuple[int, ...]
@@ -65,7 +65,7 @@ class Splits(NamedTuple):
         return [(int(each[split.held_out[0]]), int(each[split.held_out[-1] + 1])) for each in self.edges]
 
     def rows(self) -> list[Indices]:
-        """The rows of every segment, where the counted steps of all series stand one below the other."""
+        """The rows of every segment, if the counted steps of all series are stacked."""
         cuts = np.asarray(self.edges)
         shifted = cuts + (np.cumsum(cuts[:, -1] - cuts[:, 0]) - cuts[:, -1])[:, None]
         segments = zip(*(itertools.pairwise(each) for each in shifted), strict=True)
@@ -97,7 +97,7 @@ def possible(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, least: in
 
 
 def whole(lengths: Sequence[int] | Indices, washout: int) -> Splits:
-    """One segment that holds all counted steps; nothing is held out."""
+    """One segment with all counted steps; nothing is held out."""
     return Splits([np.array([washout, length]) for length in lengths])
 
 
@@ -111,10 +111,10 @@ def folds(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: int | N
 
 
 def block_edges(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: int | None = None) -> list[Indices]:
-    """Edges of the 2 K - 1 segments fold, gap, fold, ..., fold, as `split_statistics` takes them, for every series.
+    """Edges of the 2 K - 1 segments fold, gap, fold, ..., fold of every series, in the form of `split_statistics`.
 
-    One series, or fewer series than folds: every one is cut into K blocks of time. As many series as folds or more: whole
-    series are held out, every K-th one, and no gap is needed.
+    With fewer series than folds, every series is cut into K blocks of time. Otherwise whole series are held out, every K-th
+    one, and no gap is needed.
     """
     steps = np.atleast_1d(np.asarray(lengths, np.int64))
     if len(steps) >= count:
@@ -124,7 +124,7 @@ def block_edges(lengths: npt.ArrayLike, washout: int, count: int = FOLDS, gap: i
     for length in np.maximum(steps, washout):
         each = (length - washout) / count
         width = max(round(each * GAP_SHARE), 1) if gap is None else gap
-        width = max(min(width, int(each) - 1), 0)  # a fold keeps a step at least
+        width = max(min(width, int(each) - 1), 0)  # a fold keeps at least one step
         cuts = washout + np.arange(1, count) * each
         low = np.floor(cuts - width / 2).astype(np.int64)
         found.append(np.concatenate([[washout], np.stack([low, low + width], axis=1).ravel(), [length]]).astype(np.int64))
@@ -155,9 +155,9 @@ def tail(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = N
 def rolling(ends: Sequence[int], most: int) -> tuple[Split, ...]:
     """Origins over parts of time, which are the even segments: the gaps lie between them.
 
-    For ends e_0 < e_1 < ...: parts up to e_k train, and parts e_k to e_{k+1} judge. The last origin trains on all parts and
-    judges none. The folds of an origin are at most `most` groups of consecutive parts that train. A fold leaves out the gaps
-    on both sides of it.
+    For ends e_0 < e_1 < ...: parts up to e_k train, and parts e_k to e_{k+1} are held out. The last origin trains on all parts
+    and holds out none. The folds of an origin are at most `most` groups of consecutive training parts. A fold leaves out the
+    gaps on both sides.
     """
     found = []
     for end, later in itertools.pairwise([*ends, ends[-1]]):
@@ -180,7 +180,7 @@ def in_turn(segments: Sequence[int]) -> tuple[Split, ...]:
 
 
 def by_class(classes: npt.ArrayLike, count: int) -> Splits:
-    """Folds of sequences, one row each: every fold holds the same number of every class, to one."""
+    """Folds of sequences, one row each; the number of sequences of a class differs by at most one between folds."""
     labels = np.asarray(classes)
     used = min(count, len(labels))
     fold = np.empty(len(labels), np.int64)
@@ -194,7 +194,7 @@ def tail_by_class(classes: npt.ArrayLike, share: float) -> Splits:
 
 
 def share_by_class(classes: npt.ArrayLike, share: float) -> Flags:
-    """A share of the sequences, evenly spread over every class: those where the running total passes a whole number."""
+    """A share of the sequences of every class, evenly spread: those where the running total passes a whole number."""
     labels = np.asarray(classes)
     found = np.empty(len(labels), bool)
     total = np.floor(np.arange(len(labels) + 1) * share + 1e-9)  # a little more, for rounding
@@ -211,9 +211,9 @@ def _of_rows(segment: Indices, segments: int, splits: tuple[Split, ...]) -> Spli
 
 
 def pairs(parts: Sequence[Part], splits: Sequence[Split]) -> list[tuple[Part, Part]]:
-    """(training, held out) of every split, from what is known of every segment.
+    """(training, held out) of every split, from the statistics of every segment.
 
-    A split is left out where its held-out part holds no row, or its training part fewer than two.
+    A split is left out if its held-out part has no row, or its training part fewer than two.
     """
     both = [
         (train, total([parts[s] for s in each.held_out]))
@@ -229,9 +229,10 @@ def training(parts: Sequence[Part], split: Split) -> Part:
 
 
 def complements(parts: Sequence[Part], splits: Sequence[Split]) -> list[Part | None]:
-    """The sum of the training segments of every split; None without any.
+    """The sum of the training segments of every split; None without splits.
 
-    Sums from both ends: with the splits in the order of time, all complements together cost three additions a segment.
+    Sums are made from both ends: with the splits in the order of time, all complements together cost three additions per
+    segment.
     """
     before = _sums(parts, [[s for s in each.train if s < each.held_out[0]] for each in splits])
     after = _sums(parts, [[s for s in each.train[::-1] if s > each.held_out[0]] for each in splits[::-1]])[::-1]
@@ -239,7 +240,7 @@ def complements(parts: Sequence[Part], splits: Sequence[Split]) -> list[Part | N
 
 
 def _sums(parts: Sequence[Part], wanted: Sequence[list[int]]) -> list[Part | None]:
-    """Sums of segments, each from the sum before it where it holds the same segments and more."""
+    """Sums of segments; each sum starts from the one before if it contains the same segments."""
     found: list[Part | None] = []
     have: list[int] = []
     for which in wanted:

@@ -1,7 +1,7 @@
-"""States for a readout: the state that a series starts from, a check that states can be read out, and all states as rows.
+"""States for a readout: the state at the start of a series, a check of the states, and all states as rows.
 
-`at_rest` is the start of a series whose past is not known. `check_states` warns of states that are saturated at +-1 or hardly
-move. `state_rows` returns all states after the washout as one matrix, for readouts that need the rows themselves.
+`at_rest` is the start of a series with an unknown past. `check_states` warns of states that are saturated near +-1 or hardly
+move. `state_rows` returns all states after the washout as one matrix, for readouts that need the rows.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from echoscale.engine.hyper import Hyper
 from echoscale.network.description import LINEAR
 from echoscale.readouts.columns import STATES, Columns
 
-STEPS = 1000  # of the mean input: more come closer to x*, and cost time
-# Over the second half of these steps, a level that sums up its bias doubles. One that forgets within 700 steps grows by less.
+STEPS = 1000  # number of steps with the mean input: more steps come closer to x* and cost time
+# Over the second half of these steps, a level that sums up its bias doubles. A level that forgets within 700 steps grows less.
 GROWS = 1.5
 
-# E[x^2] from which on a network counts as saturated: its mean over the neurons, and its value for one neuron.
+# A network counts as saturated from this E[x^2] on: the mean over the neurons, and the value for one neuron.
 SATURATED, SATURATED_NEURON = 0.8, 0.9
-# A state that moves by less than this number of roundings of its own size has hardly any digit to read.
+# A state that moves by less than this number of rounding errors has hardly any significant digit.
 ROUNDINGS = 1000
 
 
 def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
-    """x*, (N,), or (H, N) with lanes; zero where a linear level grows; None where it is zero since there is no bias.
+    """The state at rest x*, (N,), or (H, N) with lanes; None if it is zero since there is no bias.
 
         x* = f(x*, u = 0)     in units of the network, where the mean of the training inputs is 0
 
-    x* is the state of a network that has received the mean input for a long time. A series whose past is not known starts from
-    it. Where biases hold the network away from zero, a readout has seen no state near zero, and its weights may be large: from
-    the zero state the first outputs can be a thousand times too large. From x* every state is the state of a possible past.
-    This also holds for a network that never comes to rest but stays bounded, as every network of tanh does. A linear level may
-    grow without bound: it has no such state, and starts at zero.
+    x* is the state of a network that has received the mean input for a long time. A series with an unknown past starts from x*.
+    If biases keep the network away from zero, the readout was trained on no state near zero, and its weights may be large: from
+    the zero state, the first outputs can be a thousand times too large. A series from x* passes only through states of a
+    possible past. This also holds for a network that never comes to rest but stays bounded, as every tanh network does. A
+    linear level may grow without bound; the result is then zero.
     """
     used = esn.hyper if hyper is None else hyper
     if not any(np.any(scaling) and np.any(bias) for scaling, bias in zip(used.bias_scaling, esn.drawn.biases, strict=True)):
         return None
-    # Not by `run_chunks`, which refuses all lanes where one has grown beyond the range of its precision.
+    # Not with `run_chunks`, which refuses all lanes if the states of one lane leave the range of the precision.
     series = as_series(np.zeros((STEPS // 2, esn.columns)), dtype=esn.dtype)
     half = feed.feed(esn, used, series)
     last = feed.feed(esn, used, series, half)
@@ -56,11 +56,11 @@ def at_rest(esn: ESN, hyper: Hyper | None = None) -> npt.NDArray[Any] | None:
 
 
 class StateWarning(UserWarning):
-    """The states of a network are of little use: saturated at +-1, or hardly moving."""
+    """Warning that the states of a network are of little use: saturated near +-1, or hardly moving."""
 
 
 def check_states(mean: Array, variance: Array, esn: ESN, above: int = 4) -> None:
-    """Warn where E[x^2] is near 1 for most neurons of tanh, or std(x) is near the rounding of x for most neurons."""
+    """Warns if E[x^2] is near 1 for most tanh neurons, or if std(x) is near the rounding of x for most neurons."""
     square = mean**2 + variance
     still = np.sqrt(np.maximum(variance, 0)) <= ROUNDINGS * np.finfo(esn.dtype).eps * np.sqrt(square)
     bounded = square[np.repeat([each.activation != LINEAR for each in esn.network.reservoirs], esn.sizes)]
@@ -82,7 +82,7 @@ def check_states(mean: Array, variance: Array, esn: ESN, above: int = 4) -> None
 def state_rows(
     esn: ESN, series: Series, washout: int, columns: Columns = STATES, dtype: npt.DTypeLike | None = None
 ) -> tuple[Array, Array]:
-    """Run from the zero state: the columns of a readout at every step after the washout, series after series; and the state."""
+    """Runs from the zero state; returns the columns of a readout after the washout, series after series, and the last state."""
     lengths = series.lengths - washout
     ends = np.cumsum(lengths)
     width = columns.width_of_states(esn)

@@ -2,8 +2,8 @@
 
     n = sum 1,   m = sum z / n,   S = sum (z - m)(z - m)^T      with z = (features, targets)
 
-They are all that ridge regression needs, on training and on validation data. Statistics of pieces, series or workers add up,
-so no state is ever stored. States may be float32: their products are exact in float64, which a small ridge penalty needs.
+Ridge regression needs nothing else, on training and on validation data. Statistics of pieces, series or workers add up, so no
+state is stored. States may be float32: their products are exact in float64, which a small ridge penalty needs.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments, Shar
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """n = sum 1, m = sum z / n, S = sum (z - m)(z - m)^T of P columns z = (features, targets).
+    """Sufficient statistics of features and targets: count n, mean m and scatter S of the columns z = (features, targets).
+
+        n = sum 1,    m = sum z / n,    S = sum (z - m)(z - m)^T
 
     Leading axes (one statistic per lane) broadcast. Statistics of two pieces of data add up: `one + other`.
 
     Attributes
     ----------
     count : (...,)
-        Rows.
+        Number n of rows.
     mean : (..., P)
-        Means.
+        Means m of the P columns.
     scatter : (..., P, P)
-        Centred sums of products.
+        Centred sums of products S.
     features : int
-        How many of the columns are features; the others are targets.
+        Number of columns that are features; the others are targets.
     """
 
     count: Floats
@@ -67,7 +69,7 @@ class Statistics:
 
     @property
     def unit(self) -> Any:
-        """The mean squared singular value of the features, trace(S_xx) / F, (...,); 1 where the features do not move."""
+        """Mean squared singular value of the features, trace(S_xx) / F, (...,); 1 if the features are constant."""
         f = self.features
         mean_square = np.einsum("...ff->...f", self.scatter[..., :f, :f]).sum(axis=-1) / max(f, 1)
         return np.where(mean_square > 0, mean_square, 1.0)
@@ -79,25 +81,25 @@ class Statistics:
         return np.asarray(np.einsum("...oo->...o", self.scatter[..., f:, f:]) / self.count[..., None])
 
     def lane(self, index: int | slice | npt.NDArray[Any]) -> Statistics:
-        """The statistics of one lane, or of a selection of them.
+        """Returns the statistics of one lane, or of a selection of lanes.
 
         Parameters
         ----------
         index : int, slice or array
-            Which.
+            Index of the lanes.
         """
         return Statistics(self.count[index], self.mean[index], self.scatter[index], self.features)
 
 
 def with_noise(statistics: Statistics, variance: float | Floats, columns: int | None = None) -> Statistics:
-    """As if noise of this variance had been on the first `columns` features (all unless given): n variance I, on average."""
+    """The statistics plus the mean effect of noise of this variance on the first `columns` features (or all): n variance I."""
     scatter, f = statistics.scatter.copy(), statistics.features if columns is None else columns
     scatter[..., :f, :f] += (statistics.count * variance)[..., None, None] * np.eye(f)
     return Statistics(statistics.count, statistics.mean, scatter, statistics.features)
 
 
 def of_rows(features: npt.ArrayLike, targets: npt.ArrayLike) -> Statistics:
-    """The statistics of rows that are there as arrays."""
+    """The statistics of rows that are arrays in memory."""
     rows = np.concatenate([np.asarray(features, np.float64), np.asarray(targets, np.float64)], axis=1)
     mean = rows.mean(axis=0)
     centred = rows - mean
@@ -114,25 +116,29 @@ def statistics(
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
 ) -> Statistics:
-    """Run the network over u and gather n, m and S of states and targets; the states are not kept.
+    """Runs a network over u and returns the statistics of its states and targets, without keeping the states.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F), (B, T, F) or list of (T_b, F)
-        Inputs; all series count together.
+        Inputs. All series are counted together.
     y : (T,), (T, O), (B, T, O) or list of (T_b, O)
-        Targets, step by step.
+        Target of every step.
     washout : int, optional
-        Steps at the start of every series that are run but not counted; 100 unless given, or a tenth of the shortest series
-        where that is less.
-    direct : bool
+        Number of steps at the start of every series that are run but not counted; by default 100, or a tenth of the shortest
+        series if that is less.
+    direct : bool, default False
         Whether the inputs are features too, after the states.
     hyper : Hyper, optional
-        Other hyper-parameters than the network's own; with H lanes the result has a leading axis H, one statistic per lane.
+        Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H, one statistic per lane.
     state : (N,), (B, N) or (H, B, N), optional
-        Where to start; zero unless given.
+        Initial state; zero by default.
+
+    See Also
+    --------
+    echoscale.ridge : Computes a readout from the statistics.
 
     Examples
     --------
@@ -170,7 +176,7 @@ def split_statistics(
     extra = beside_states(series, targets, columns, before)
     width, features = columns.width_of_states(esn), columns.width(esn)
     gaps = any(np.isnan(each).any() for each in targets.values)
-    # Shared runs know neither several series nor gaps, start from zero, and give the states alone.
+    # Shared runs are for one series without gaps, start from zero, and give the states only.
     alone = used.lanes is not None and series.count == 1 and not gaps and state is None and width == esn.units
     plans = shared_runs.plans(esn.network, used, devices.cores()) if alone and devices.on_cpu(esn.device) else None
     if plans:
@@ -191,14 +197,14 @@ def split_statistics(
 
 
 def beside_states(series: Series, targets: Series, columns: Columns, before: Floats | None = None) -> list[Floats]:
-    """The columns of the statistics that are no states, (T_b, E) of every series: inputs if they are features, and targets."""
+    """The columns of the statistics beside the states, (T_b, E) of every series: inputs if they are features, and targets."""
     return columns.of_inputs(series, before, targets) if columns.inputs else list(targets.values)
 
 
 def _shared(
     esn: ESN, series: Series, plans: list[SharedRuns], extra: Floats, edges: npt.NDArray[np.int64], features: int
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
-    """The same for a grid of hyper-parameters whose lanes share runs of some reservoirs."""
+    """The statistics of a grid of hyper-parameters whose lanes share runs of some reservoirs."""
     moments = [SharedMoments(plan, esn.sizes, extra, edges) for plan in plans]
     last = feed.feed_shared(esn, plans, series, lambda place, start, states: moments[place].add(start, states))
     order = np.argsort(np.concatenate([plan.lanes for plan in plans]))
@@ -211,7 +217,7 @@ def _shared(
 
 
 def gather(blocks: Sequence[Moments], lanes: int | None, features: int) -> list[Statistics]:
-    """The sum over the blocks of lanes for every segment, with a leading axis where there are hyper lanes."""
+    """The sum over the blocks of lanes for every segment, with a leading axis if there are hyper lanes."""
     count, mean, scatter = blocks[0].centred()
     if len(blocks) > 1:
         shape, first = (len(count), lanes or 1), (count, mean, scatter)

@@ -1,10 +1,10 @@
-"""Models to JSON and named arrays, and back, by declaration.
+"""Converts models to JSON and named arrays, and back, by declarations.
 
-A declaration says what a value is: `Array("O C")` is an array of O rows and C columns, `Record(Readout, ...)` an object with
-certain attributes. The first array that names a size sets it, and all others must agree. A size that is named first inside an
+A declaration describes a value: `Array("O C")` is an array with O rows and C columns, `Record(Readout, ...)` an object with
+certain attributes. The first array that names a size sets it, and all others must agree. A size that is first named inside an
 entry of a list belongs to this entry alone.
 
-Reading runs no code of the file. Kind and shape of an array are checked before it is read from the disk, its range after that.
+Reading runs no code of the file. The kind and shape of an array are checked before it is read from the disk, its range after.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from echoscale.network.matrix import Matrix
 
 # Kinds of numbers that a model may hold, by the letters of NumPy.
 KINDS = {"f": "real numbers", "i": "whole numbers", "b": "truth values"}
-ARRAY = "array"  # stands in the JSON where an array has its place
-PIECE = 1 << 20  # bytes of a file that are read at a time for its checksum
+ARRAY = "array"  # placeholder of an array in the JSON
+PIECE = 1 << 20  # number of bytes that are read at a time for the checksum
 
 Arrays = dict[str, npt.NDArray[Any]]
 Sizes = ChainMap[str, int]
 
 
 class Stored(NamedTuple):
-    """An array that is still in the file, from this byte on."""
+    """An array that is still in the file, starting at this byte."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -45,11 +45,11 @@ class Stored(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes, a few at a time."""
+        """The bytes, piece by piece."""
         self.file.seek(self.begin)
         for left in range(self.size, 0, -PIECE):
             yield self.file.read(min(left, PIECE))
@@ -61,20 +61,20 @@ class Stored(NamedTuple):
 
 
 class Kind:
-    """What a value may be: `write` gives its JSON and puts its arrays into `arrays`, `read` checks them and makes it again."""
+    """The kind of a value: `write` returns its JSON and adds its arrays to `arrays`, `read` checks them and makes the value."""
 
     def write(self, value: Any, arrays: Arrays, name: str) -> Any:
-        """The JSON of a value; numbers and text stand for themselves."""
+        """The JSON of a value; numbers and text are written as they are."""
         return value
 
     def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> Any:
-        """The value, from its JSON and from the arrays that it takes out of `arrays`."""
+        """The value, from its JSON and the arrays that it removes from `arrays`."""
         raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
 class Plain(Kind):
-    """A number or text, by a function that checks it: `check(value, name)` gives the value; it may be a size."""
+    """A number or text that a function checks: `check(value, name)` returns the value; it may be a size."""
 
     check: Callable[[Any, str], Any]
     size: str | None = None
@@ -120,13 +120,14 @@ class Maybe(Kind):
 
 
 class IfThere(Maybe):
-    """An attribute that some objects do not have."""
+    """An attribute that only some objects have."""
 
 
 class Array(Kind):
-    """An array, by its axes: names of sizes, numbers, sums of them, or `?` for any length; a first axis `...` may be missing.
+    """An array, described by its axes: names of sizes, numbers, sums of them, or `?` for any length; a first axis `...` is
+    optional.
 
-    Without axes (None) any shape will do.
+    Without axes (None), any shape is allowed.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ def _check_shape(shape: tuple[int, ...], axes: list[str], name: str, sizes: Size
 
 
 def _length(axis: str, sizes: Sizes) -> int | None:
-    """The length of an axis, as far as it is known."""
+    """The length of an axis, if it is known."""
     parts = [int(each) if each.isdigit() else sizes.get(each) for each in axis.split("+")]
     return None if None in parts else sum(cast("list[int]", parts))
 
@@ -202,7 +203,7 @@ class Sparse(Kind):
         )
         made = scipy.sparse.csr_array((data.astype(np.float64, copy=False), indices, indptr), shape=(rows, columns))
         made.check_format(full_check=True)
-        # SciPy overlooks these where the last row ends at 0 or below, and reads memory that is not its own.
+        # SciPy does not check these if the last row ends at 0 or below, and reads foreign memory.
         if (made.indptr < 0).any() or (np.diff(made.indptr) < 0).any():
             raise ValueError(f"{name} is no sparse matrix: its rows are not in order")
         return made
@@ -210,7 +211,7 @@ class Sparse(Kind):
 
 @dataclasses.dataclass(frozen=True)
 class Many(Kind):
-    """A list, or a tuple, of values of one kind; their number may be a size, or 0 with `or_none`."""
+    """A list or tuple of values of one kind; their number may be a size, or 0 with `or_none`."""
 
     kind: Kind
     make: Callable[[Any], Any] = tuple
@@ -229,7 +230,7 @@ class Many(Kind):
 
 
 class Labels(Kind):
-    """Labels of classes, all different: their dtype, and numbers, text or times (whole numbers) as JSON."""
+    """Class labels, all different: their dtype, and numbers, text or times (whole numbers) as JSON."""
 
     def __init__(self, size: str) -> None:
         self.size = size
@@ -244,7 +245,7 @@ class Labels(Kind):
     def read(self, about: Any, arrays: dict[str, Stored], name: str, sizes: Sizes) -> npt.NDArray[Any]:
         dtype, given = np.dtype(about[0]), about[1]
         if checks.choice(dtype.kind, tuple("biufmMUO"), name) in "UO":
-            # As long as the labels: the dtype of a crafted file could ask for any amount of memory.
+            # No longer than the labels: the dtype of a crafted file could ask for any amount of memory.
             dtype, given = np.dtype("U" if dtype.kind == "U" else "O"), Many(TEXT, list).read(given, arrays, name, sizes)
         labels = np.array(given, dtype)
         if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) < len(labels) or (labels != labels).any():
@@ -296,7 +297,7 @@ class Value(Kind):
         return made(**{key: self.read(each, arrays, name, sizes) for key, each in content.items()})
 
 
-# What a field of a data class is, by its annotation.
+# Kind of a field of a data class, by its annotation.
 PLAIN = {
     "int": COUNT,
     "float": NUMBER,
@@ -310,22 +311,23 @@ PLAIN = {
 
 
 class Record(Kind):
-    """An object of a class, by its attributes: arguments of the constructor are given to it, others are set after that.
+    """An object of a class, described by its attributes: those of the constructor are passed to it, the others are set.
 
     Parameters
     ----------
     of : type
-        The class. Fields of a data class that are not named here are what their annotations say: `PLAIN`.
+        Class of the object. Fields of a data class that are not named here follow their annotations: `PLAIN`.
     shapes : str
         Attributes that are arrays of real numbers, with their axes: "coef O C, intercept O".
     finish : function, optional
-        Gets the object that was read: raises where its parts do not fit each other, and makes what the file does not hold.
+        Function of the object that was read: it raises an error if the parts do not fit together, and adds what the file does
+        not hold.
     kept : function, optional
-        Gets the object that is written, gives an object with the attributes of the file.
+        Function of the object to be written: it returns an object with the attributes of the file.
     left_out : tuple of str
         Attributes that no file holds: caches, and values that are computed again.
     **kinds : Kind
-        What every attribute is.
+        Kind of every attribute.
     """
 
     def __init__(

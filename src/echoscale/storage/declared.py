@@ -1,4 +1,4 @@
-"""Which attributes of every class a model file holds; a new class that can be saved is declared here, and listed in `MODELS`.
+"""The attributes that a model file holds, class by class; a new class is declared here and listed in `MODELS`.
 
 Names of sizes: F inputs, O outputs, C columns that a readout sees, S numbers of a state, T steps, B series, H horizons.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale.data.clock import DATES, PERIODS, STEPS, Clock
 from echoscale.data.differencing import DIFFERENCES
-from echoscale.data.frames import ARRAY, COLUMNS, DICT, LIST, ONE, PANDAS, XARRAY, Form
+from echoscale.data.frames import ARRAY, COLUMNS, DICT, LEVELS, LIST, LONG, ONE, PANDAS, XARRAY, Form
 from echoscale.data.normal_scores import ONLY, NormalScores, columns_heard
 from echoscale.data.scaling import Scaling
 from echoscale.engine.drawn import Drawn
@@ -27,7 +27,7 @@ from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked, without_lanes
 from echoscale.estimators import NVAR, ESNClassifier, ESNFeatures, ESNRegressor, ESNStepClassifier
 from echoscale.estimators.features import pools_of
-from echoscale.forecasting import AutoModel, Forecaster, SequenceModel
+from echoscale.forecasting import AutoModel, Forecaster, SequenceModel, smoothing
 from echoscale.forecasting.data import Data
 from echoscale.forecasting.intervals import GRID
 from echoscale.forecasting.lags import LinearMap, ProductMap, Recipe
@@ -36,7 +36,7 @@ from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, Range, Units
 from echoscale.forecasting.readers import LEAST_ROWS, Reader
 from echoscale.forecasting.sequences import SequenceMember
-from echoscale.forecasting.smoothing import TRENDS, Smoothing
+from echoscale.forecasting.smoothing import TRENDS
 from echoscale.learning import OnlineLearner
 from echoscale.learning.online.adam import Adam
 from echoscale.learning.online.history import History
@@ -72,7 +72,7 @@ from echoscale.storage.codec import (
 from echoscale.timescales.candidates import Candidates
 
 SETTING = Value(Network, Matrix, Concentric, LogUniform, LogNormal, Columns, Pools, Sigmoid, Softmax)
-# Names of the input columns, where the data were a data frame.
+# Names of the input columns, from data frames.
 NAMES = Many(TEXT, size="F", or_none=True)
 
 
@@ -90,7 +90,7 @@ def _each(names: Iterable[str], kind: Kind) -> dict[str, Any]:
 
 
 def _check_esn(esn: ESN) -> None:
-    """The shape of every matrix, and hyper-parameters that make sense."""
+    """Checks the shape of every matrix and the range of the hyper-parameters."""
     network, units = esn.network, [each.units for each in esn.network.reservoirs]
     squares = [(n, n) for n in units]
     shapes = {
@@ -114,12 +114,12 @@ def _check_esn(esn: ESN) -> None:
 
 
 def _check_hyper(hyper: Hyper, like: Hyper) -> None:
-    """Every leaf lies where it makes sense, and there are as many as the network needs."""
+    """Checks the number of leaves and their range."""
     like.replace(**{name: leaves for name, leaves in checked(hyper, like)._asdict().items() if leaves})
 
 
 def _portable(model: Any) -> Any:
-    """A copy without device objects, which another machine does not have, and with the seed that a generator gave."""
+    """A copy without device objects, which other machines do not have, and with the seed that a generator gave."""
     shown = copy(model)
     if not isinstance(getattr(model, "device", None), str):
         shown.device = None
@@ -193,7 +193,7 @@ HEARD = OneOf({"Scaling": _scaling("heard"), "NormalScores": SCORES})
 
 
 def _estimator(of: type, **more: Any) -> Record:
-    """Parameters, and what a fit left."""
+    """The parameters of an estimator, and its fitted attributes."""
     return Record(of, **_each(inspect.signature(of).parameters, SETTING), **more, kept=_portable)
 
 
@@ -222,7 +222,7 @@ OF_STEPS: dict[str, Any] = {
 
 
 def _check_steps(model: Any) -> None:
-    """What an estimator with an output at every step holds belongs to its network."""
+    """Checks that the attributes of an estimator with an output at every step fit its network."""
     model._penalties()
     model.make_network()
     esn, coef, columns = model.esn_, model.readout_.coef, model.columns_
@@ -239,7 +239,7 @@ REGRESSOR = _estimator(ESNRegressor, **OF_STEPS, flat_targets_=TRUTH, no_forecas
 
 
 def _check_pools(made: ESNFeatures, changes: bool | str, features: int, readout: Readout) -> None:
-    """The network fits the inputs, and the pools fit the columns of the readout."""
+    """Checks that the network fits the inputs, and the pools fit the columns of the readout."""
     heard, units = columns_heard(features, changes), made.esn_.units
     if heard != made.esn_.n_inputs:
         raise ValueError(f"{features} inputs make {heard} columns, but the network has {made.esn_.n_inputs} inputs")
@@ -259,7 +259,7 @@ def _finish_classifier(model: Any) -> None:
     _check_pools(made, pools_of(made.pools).with_changes, model.n_features_in_, model.readout_)
 
 
-# The network and the scaling of a classifier's transformer are the classifier's; nothing asks for its pools by name.
+# A classifier shares the network and the scaling of its transformer; the names of its pools are not needed.
 POOLS = ("columns_", "feature_scaling_")
 TRANSFORMER = _estimator(ESNFeatures, left_out=("esn_", "scaling_", "n_features_in_", "feature_names_in_", *POOLS))
 OF_CLASSES: dict[str, Any] = {
@@ -309,8 +309,9 @@ LAGS = _estimator(
 
 def _check_group(group: Group) -> None:
     _check_hyper(group.hyper, group.esn.hyper)
-    if (group.coef.shape[0], group.coef.shape[2]) != (group.hyper.lanes or 1, group.esn.units):
-        raise ValueError(f"weights {group.coef.shape} for {group.hyper.lanes or 1} lanes of {group.esn.units} neurons")
+    lanes, width = group.hyper.lanes or 1, group.columns.width_of_states(group.esn)
+    if (group.coef.shape[0], group.coef.shape[2]) != (lanes, width):
+        raise ValueError(f"weights {group.coef.shape} for {lanes} lanes with {width} states and products")
 
 
 def _check_auto(model: AutoModel) -> None:
@@ -325,7 +326,7 @@ def _check_auto(model: AutoModel) -> None:
         raise ValueError(f"the state has {model.state_.shape[-1]} numbers, the networks and lags need {model.state_size}")
 
 
-GROUP = Record(Group, "coef ? O ?", esn=NETWORK, hyper=HYPER, finish=_check_group)
+GROUP = Record(Group, "coef ? O ?", esn=NETWORK, hyper=HYPER, columns=Value(Columns), finish=_check_group)
 LINEAR = Record(LinearMap, "coef O ?, intercept O", products=Many(Record(ProductMap, "coef O ?")))
 AUTO = Record(
     AutoModel,
@@ -344,7 +345,7 @@ AUTO = Record(
 
 def _check_sequences(model: SequenceModel) -> None:
     if not model.members and model.summary is None:
-        raise ValueError("a model of labels that reads nothing")
+        raise ValueError("a model of labels without features")
     for member in model.members:
         _check_pools(member.transformer, member.changes, len(model.scaling.mean), member.readout)
 
@@ -368,7 +369,7 @@ SEQUENCES = Record(
 
 
 def _plain_labels(form: Form) -> Form:
-    """Names and numbers stay what they are, other labels become their text."""
+    """Names and numbers stay unchanged, other labels become their text."""
     plain = [each.item() if isinstance(each, np.generic) else each for each in form.labels]
     return replace(form, labels=tuple(each if isinstance(each, str | int | float | None) else str(each) for each in plain))
 
@@ -382,19 +383,14 @@ CLOCK = Record(
 )
 FORM = Record(
     Form,
-    shape=one_of(ONE, COLUMNS, DICT, LIST),
+    shape=one_of(ONE, COLUMNS, DICT, LIST, LONG, LEVELS),
     library=one_of(ARRAY, PANDAS, XARRAY),
     names=Many(TEXT, size="series"),
     labels=Many(SETTING, size="series"),
+    dims=Many(SETTING),
     kept=_plain_labels,
 )
 LINE = Record(Line, "values T, future ? ?, past T ?", known=Array("T", kind="b"))
-SMOOTHING = Record(
-    Smoothing,
-    "factors 5 lanes, level lanes, slope lanes, seasons m lanes, squares lanes",
-    period=_positive("m"),
-    count=SIZE,
-)
 
 
 def _above_zero(value: Any, name: str) -> float:
@@ -404,22 +400,15 @@ def _above_zero(value: Any, name: str) -> float:
 
 
 UNITS = Record(Units, spread=Plain(_above_zero))
-VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), lanes=Many(SMOOTHING, list, "B", or_none=True))
+VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), left_out=("lanes",))
 
 
 def _check_net(net: Net) -> None:
-    _check_hyper(net.lanes, net.esn.hyper)
-    checks.choice(net.lane, range(net.lanes.lanes or 1), "lane")
+    _check_hyper(net.hyper, net.esn.hyper)
 
 
-def _last_states(reader: Reader) -> Reader:
-    shown = reader.copied()
-    shown.trails = [trail[-1:] for trail in reader.trails]
-    return shown
-
-
-NET = Record(Net, esn=NETWORK, lanes=HYPER, spread=Plain(_above_zero), finish=_check_net)
-RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), period=Maybe(POSITIVE))
+NET = Record(Net, esn=NETWORK, hyper=HYPER, spread=Plain(_above_zero), finish=_check_net)
+RECIPE = Record(Recipe, difference=one_of(*DIFFERENCES), periods=Many(POSITIVE))
 READER = Record(
     Reader,
     recipe=RECIPE,
@@ -427,26 +416,26 @@ READER = Record(
     relative=Array("fits", least=0),
     readout=Record(Readout, "coef fits 1 ?, intercept fits 1", ridge=Array("fits", least=0)),
     trails=Many(Array("1 ?"), list),
-    kept=_last_states,
+    kept=Reader.light,
     left_out=("settled", "recent", "blocks"),
 )
 NAIVE = Record(Naive, difference=one_of(*NAIVE_NAMES), period=Maybe(POSITIVE))
-METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS)), "Reader": READER})
+METHOD = OneOf({"Naive": NAIVE, "Trend": Record(Trend, name=one_of(*TRENDS), period=Maybe(POSITIVE)), "Reader": READER})
 PART = Record(Part, "weights H", method=METHOD)
 
 
-def _check_core(core: Core) -> None:
+def _finish_core(core: Core) -> None:
+    """Parts that fit each other; and exponential smoothing, which is computed from the data again."""
     lengths = [[len(line) for line in view.lines] for view in core.views]
     if not lengths or any(each != lengths[0] for each in lengths):
         raise ValueError("all views must hold the same steps")
     if any(len(line.future) < len(line) for view in core.views for line in view.lines):
         raise ValueError("inputs that are known ahead are shorter than the series")
-    for edges, length in zip(core.edges, lengths[0], strict=True):
-        wrong = not len(edges) or len(edges) % 2 or edges[0] or edges[-1] > length or (np.diff(edges) < 0).any()
-        if wrong or len(edges) != len(core.edges[0]):
-            raise ValueError("edges must bound parts of time with gaps between them, equally many in every series")
+    edges = core.edges
+    if edges.shape[1] < 2 or edges[:, 0].any() or (edges[:, -1] > lengths[0]).any() or (np.diff(edges) < 0).any():
+        raise ValueError("edges must bound parts of time in the series")
     for part in core.parts:
-        shortest = min(int(edges[-1]) for edges in core.edges)
+        shortest = int(edges[:, -1].min())
         if not isinstance(part.method, Reader):
             continue
         if part.method.recipe.memory + LEAST_ROWS >= shortest:
@@ -455,22 +444,32 @@ def _check_core(core: Core) -> None:
             raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
+    longest = max(core.periods, default=1)
+    if longest > int(edges[:, -1].min()):
+        raise ValueError(f"a season of {longest} steps cannot have been learned from fewer")
+    for place, view in enumerate(core.views):
+        for trend in [part.method for part in core.parts if part.view == place and isinstance(part.method, Trend)][:1]:
+            if trend.period is not None and trend.period not in core.periods:
+                raise ValueError(f"exponential smoothing has a season of {trend.period} steps, the fit has {core.periods}")
+            view.lanes = [
+                smoothing.after(line, trend.period, int(end)) for line, end in zip(view.lines, edges[:, -1], strict=True)
+            ]
 
 
 CORE = Record(
     Core,
     horizon=_positive("H"),
-    period=Maybe(POSITIVE),
+    periods=Many(POSITIVE),
     scales=Array("B", least=0),
     table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
     usual=Array("H", least=0),
     share=Plain(lambda value, name: min(checks.non_negative(value, name), 1.0)),
-    edges=Many(Array("?", kind="i", least=0), list, "B"),
+    edges=Array("B ?", kind="i", least=0),
     views=Many(VIEW, list),
     parts=Many(PART, list),
     candidates=SETTING,
-    finish=_check_core,
+    finish=_finish_core,
 )
 
 
@@ -496,15 +495,14 @@ DATA = Record(
 
 
 def _finish_forecaster(model: Any) -> None:
+    model._check_parameters()
     count, ahead, horizon = len(model._data.values), len(model._data.known_ahead), model.horizon_
     if sorted(b for group in model._groups for b in group) != list(range(count)) or len(model._cores) != len(model._groups):
         raise ValueError("groups must hold every series once, each with its own fit")
-    model.season_ = list(model.season_) if isinstance(model.season_, tuple) else model.season_
-    periods = model.season_ if len(model._groups) > 1 else [model.season_]
-    for core, group, period in zip(model._cores, model._groups, periods, strict=True):
-        if core.period != period or len(core.scales) != len(group):
-            raise ValueError("the fit belongs to another season, or to other series")
-        # Shapes that do not fit each other show here, and not at a user's call.
+    for core, group in zip(model._cores, model._groups, strict=True):
+        if len(core.scales) != len(group):
+            raise ValueError("the fit belongs to other series")
+        # A trial forecast: shapes that do not fit together show here, and not at a user's call.
         for each in core.forecast(horizon, [np.zeros((horizon, ahead))] * len(group)):
             if any(part.shape != (horizon,) or not np.isfinite(part).all() for part in each):
                 raise ValueError("the fit does not forecast")
@@ -513,7 +511,6 @@ def _finish_forecaster(model: Any) -> None:
 FORECASTER = _estimator(
     Forecaster,
     horizon_=_positive("H"),
-    season_=SETTING,
     _data=DATA,
     _groups=Many(Many(COUNT, list), list),
     _cores=Many(CORE, list),
@@ -528,7 +525,7 @@ ADAM = OneOf({"Adam": Record(Adam, rate=Value(dict))})
 
 
 class KeptStream(NamedTuple):
-    """The attributes of a stream that change while learning: the leaves of its carry, and the windows that are in use."""
+    """The attributes of a stream that change while learning: the leaves of its carry, and the current windows."""
 
     step: int
     carry: list[Any]
@@ -538,7 +535,7 @@ class KeptStream(NamedTuple):
 
 
 def _shown_learner(learner: OnlineLearner) -> Any:
-    """Settings by the names of the constructor, and the stream."""
+    """The settings by the names of the constructor, and the stream."""
     settings, now, stream = learner.settings, learner.stream, None
     if now is not None:
         book = {name: getattr(now.history, name)[: now.history.used] for name in ROWS}
@@ -555,7 +552,7 @@ def _shown_learner(learner: OnlineLearner) -> Any:
 
 
 def _resume(learner: Any) -> None:
-    """Where learning was. It must fit what a stream of this learner holds, array by array."""
+    """Restores the state of learning, which must fit a stream of this learner, array by array."""
     kept, settings, sequences = learner.stream, learner.settings, vars(learner).pop("sequences")
     if kept is None:
         return

@@ -1,8 +1,8 @@
-"""Save and load fitted models: one safetensors file, arrays as tensors and the rest as JSON in its header. No pickle.
+"""Save and load fitted models: one safetensors file, with arrays as tensors and the rest as JSON in its header. No pickle.
 
 Loading runs no code from the file and checks its content: kinds, shapes, ranges and the structure of sparse matrices. A
 checksum over the description and all arrays finds damage. It is computed piece by piece, before memory for the arrays is
-allocated. Files are written beside their place and moved there at the end, so a killed save leaves the old file as it was.
+allocated. A file is written under another name and moved into place at the end, so an interrupted save keeps the old file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KINDS = {each.of.__name__: each for each in MODELS}
 
 
 class StorageError(ValueError):
-    """The file is not a good echoscale model: damaged, of another kind, or of another version."""
+    """Error in a model file: it is damaged, of another kind, or of another version."""
 
 
 def save(
@@ -50,28 +50,36 @@ def save(
     *,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a model to one file, atomically: safetensors, with a checksum and without pickle.
+    """Writes a model to one file: safetensors, with a checksum and without pickle.
+
+    The write is atomic: an interrupted save keeps the old file.
 
     Parameters
     ----------
     model : ESN, ESNRegressor, ESNStepClassifier, ESNClassifier, NVAR, OnlineLearner, RLS, AutoModel, SequenceModel, Forecaster
-        A built network, a fitted estimator, a learner, a model of `es.auto`, or a forecaster.
+        Built network, fitted estimator, learner, model of `es.auto`, or forecaster.
     path : path
-        Where to; a file that is there is replaced, with its permissions. A link is followed.
+        Path of the file. An existing file is replaced and keeps its permissions; a link is followed.
     notes : mapping, optional
-        What else is to be kept with it, as JSON: names of columns, where the data came from. `storage.notes` reads it.
+        Notes that are stored with the model as JSON, such as column names or the source of the data. `storage.notes` reads
+        them.
 
     Returns
     -------
     Path
         The same path.
 
+    See Also
+    --------
+    echoscale.load : Reads the model.
+    echoscale.export : Writes a model as C or ONNX, for programs without Python.
+
     Examples
     --------
     >>> import echoscale as es, numpy as np
     >>> esn = es.single(20).build(1, seed=3)
     >>> again = es.load(es.save(esn, "network.safetensors"))
-    >>> bool((esn.run(np.ones((5, 1))) == again.run(np.ones((5, 1)))).all())
+    >>> np.array_equal(esn.run(np.ones((5, 1))), again.run(np.ones((5, 1))))
     True
     """
     declared = KINDS.get(type(model).__name__)
@@ -89,20 +97,21 @@ def save(
 
 
 def described(text: str, arrays: Arrays) -> dict[str, str]:
-    """The metadata of a file: version, checksum and description in one entry, since safetensors orders several at random."""
+    """The metadata of a file: version, checksum and description in one entry, since safetensors does not keep an order."""
     parts = ((name, each.dtype, each.shape, [np.ascontiguousarray(each).data]) for name, each in arrays.items())
     return {FORMAT: f"{FORMAT_VERSION} {_checksum(text, parts)} {text}"}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that `save` wrote: it predicts the same bits, and `partial_fit` carries on where it was.
+    """Reads a model that `save` wrote.
 
-    No code in the file is run, and all that it holds is checked. What is wrong with it is told by a `StorageError`.
+    The model predicts the same bits, and `partial_fit` continues where the saved model stopped. No code in the file is run, and
+    its whole content is checked. A bad file raises a `StorageError` that names the problem.
 
     Parameters
     ----------
     path : path
-        What `save` wrote.
+        Path of the file.
 
     Returns
     -------
@@ -112,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What was kept with a model: the `notes` of `save`; empty where there are none. The file is checked as by `load`."""
+    """Returns the `notes` that were saved with a model, or an empty dictionary. The file is checked as in `load`."""
     found: dict[str, Any] = _read(Path(path), lambda about, arrays: dict(about.get("notes", {})))
     return found
 
@@ -139,14 +148,14 @@ def _read(source: Path, take: Callable[[Any, dict[str, Stored]], Any]) -> Any:
         raise
     except MemoryError as error:
         raise StorageError(f"{source} needs more memory than there is ({error}).") from error
-    except Exception as error:  # a file that no `save` wrote may make anything fail
+    except Exception as error:  # a file that `save` did not write can cause any error
         raise StorageError(
             f"{source} is damaged or not a whole echoscale model ({_said(error)}). Save the model again."
         ) from error
 
 
 def _checked(header: str, arrays: Mapping[str, Stored], source: Path) -> str:
-    """The description in our entry of the metadata: of a version that is known, with the checksum of these arrays."""
+    """The description in our entry of the metadata, if version and checksum are right."""
     if header.count(" ") < 2:
         raise StorageError(f"{source} is a safetensors file, but not an echoscale model.")
     version, checksum, text = header.split(" ", 2)
@@ -159,7 +168,7 @@ def _checked(header: str, arrays: Mapping[str, Stored], source: Path) -> str:
 
 
 def _layout(file: BinaryIO) -> tuple[str, dict[str, Stored]]:
-    """Our entry in the metadata of a safetensors file, and its arrays by name. Together they fill the file."""
+    """Our entry in the metadata of a safetensors file, and its arrays by name, which together fill the file."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     start = 8 + length
@@ -182,7 +191,7 @@ def _layout(file: BinaryIO) -> tuple[str, dict[str, Stored]]:
 
 
 def _said(error: Exception) -> str:
-    """In a line: descriptions may be long."""
+    """The error in one line, since descriptions may be long."""
     said = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     return said if len(said) < 300 else f"{said[:300]} ..."
 

@@ -1,4 +1,4 @@
-"""Grids of experiments: a network, a problem, axes and a score; batched on lanes, kept in a folder, run by an executor.
+"""Grids of experiments: a network is scored on a problem at every point of a grid, with jobs that resume.
 
 Names are loaded when they are first used. The list of names is `__init__.pyi`.
 """

@@ -1,13 +1,14 @@
-"""The axes of a sweep, and how a point of the grid becomes a network, a task and the hyper-parameters of a lane.
+"""Axes of a sweep: their names and values, and the network, task and hyper-parameters at every point of the grid.
 
-leak_rate, spectral_radius, input_scaling, bias_scaling   of all reservoirs alike; "leak_rate[0]" of the first alone
-feedback_scaling, leak_spread                             likewise, of a network with output feedback, with spread leak rates
-coupling                                                  strength of all couplings; "coupling[0]" of the first alone
-units, connections, topology, normalise ("units[0]"),     of the reservoirs as described
-residual, activation, input_connections                   likewise; coupling_delay of the network
-network                                                   a mapping of names to networks
-task.<keyword>                                            of the task, for example "task.order"
-seed                                                      of weights and series; weights_seed, task_seed for one of them
+leak_rate, spectral_radius, input_scaling, bias_scaling   the same for all reservoirs; "leak_rate[0]": for the first alone
+feedback_scaling, leak_spread                             likewise, if the network has output feedback or spread leak rates
+coupling                                                  strength of all couplings; "coupling[0]": of the first alone
+units, connections, topology, normalise,                  fields of all reservoirs; "units[0]": of the first alone
+residual, activation, input_connections                   likewise
+coupling_delay                                            field of the network
+network                                                   mapping of names to networks
+task.<keyword>                                            keyword of the task, such as "task.order"
+seed                                                      random seed of weights and series; or weights_seed, task_seed
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Axis:
     """One dimension: its name, its labels (numbers or strings) and their meaning.
 
     kind   "leaf" (on lanes), "field", "network", "task" or "seed"
-    what   the leaf, field or keyword
-    place  which reservoir or coupling; None for all
+    what   name of the leaf, field or keyword
+    place  index of the reservoir or coupling; None for all
     """
 
     name: str
@@ -121,7 +122,7 @@ def network_at(network: Network | None, axes: Sequence[Axis], values: Mapping[st
 
 
 def lanes_of(axes: Sequence[Axis], network: Network) -> dict[str, list[float]]:
-    """The values of all leaves on the lanes of their product, by axis name; empty if no leaf varies."""
+    """The values of all leaves on the lanes of their product, by name of the axis; empty if no leaf varies."""
     leaves = [axis for axis in axes if axis.kind == "leaf"]
     for axis in leaves:
         coupling = axis.what == "coupling"

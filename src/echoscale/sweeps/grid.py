@@ -1,4 +1,4 @@
-"""The sweep itself: jobs from axes, run or read from a folder, and their results as a Dataset with named axes."""
+"""`sweep`: jobs from axes, run or read from a folder, and their results as a Dataset with named axes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_LANES = 1024
 
 
 class SweepWarning(UserWarning):
-    """Some points of a sweep failed; their places hold NaN."""
+    """Some points of a sweep failed; their results are NaN."""
 
 
 def sweep(
@@ -54,29 +54,32 @@ def sweep(
     Parameters
     ----------
     network : Network or None
-        Network with a fixed description; None if an axis "network" gives it.
+        Description of the network; None if an axis "network" gives it.
     problem : Task, Data, str or callable
-        Problem to solve: a `Task`, the name of one of `echoscale.tasks`, your own function, or `Data(u, y)`.
+        Problem to solve: a `Task`, the name of a task in `echoscale.tasks`, your own function, or `Data(u, y)`.
     axes : mapping of names to values
         Axes of the grid: "leak_rate[0]", "spectral_radius", "units", "network", "task.order", "seed" and others, all listed
         in `echoscale.sweeps.axes`. Points that share weights and series run together.
     protocol : Protocol, optional
         How the series are divided, fitted and scored.
     folder : path, optional
-        Folder for finished jobs, made if it does not exist. After any interruption, the same call resumes. Several processes
-        or machines may share it. Delete it when a helper of your task changes: only the source of the task itself counts.
+        Folder for finished jobs, made if it does not exist. After an interruption, the same call resumes. Several processes
+        or machines can share the folder. Delete it when a helper of your task changes: only the source of the task is checked.
     executor : concurrent.futures.Executor, optional
-        Where jobs run; one after another in this process by default. `echoscale.sweeps.processes` starts processes, and
-        `Client.get_executor()` of Dask uses a cluster.
+        Executor of the jobs, such as `echoscale.sweeps.processes`, or `Client.get_executor()` of Dask for a cluster. By default
+        jobs run one after another in this process.
     progress : bool or function
-        True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
+        True shows a bar; a function is called as progress(done, total, note) with the number of finished jobs.
 
     Returns
     -------
     xarray.Dataset
-        One dimension per axis, and the variables test, validation, train (errors) and ridge (the penalty chosen on the
-        validation steps). A failed job gives NaN, a `SweepWarning`, and its error and point in the attribute
-        "errors".
+        One dimension per axis, and the variables test, validation, train (errors) and ridge (penalty chosen on the validation
+        steps). A failed job gives NaN, a `SweepWarning`, and its error and point in the attribute "errors".
+
+    See Also
+    --------
+    tune : Learn hyper-parameters by gradients instead of a grid.
 
     Examples
     --------
@@ -115,7 +118,7 @@ def sweep(
     )
     if failed := data.attrs["failed_jobs"]:
         first = json.loads(data.attrs["errors"])[0]
-        message = f"{failed} of {len(jobs)} jobs failed, their points are NaN. The first: {first}"
+        message = f"{failed} of {len(jobs)} jobs failed, their points are NaN. First error: {first}"
         warnings.warn(message, SweepWarning, stacklevel=2)
     return data
 
@@ -166,7 +169,7 @@ def _jobs(network: Network | None, problem: Task | Data, axes: Sequence[Axis], p
 
 
 def _cuts(leaves: Sequence[int], most: int) -> list[slice]:
-    """The cuts of a grid of lanes into jobs: whole slices of its first axis, so that every piece is a grid."""
+    """The cuts of a grid of lanes into jobs: whole slices of the first axis, so every piece is a grid."""
     count = math.prod(leaves)
     inner = count // (leaves[0] if leaves else 1)
     width = max(most // inner, 1) * inner

@@ -1,13 +1,14 @@
-"""Jobs, and the files of finished ones.
+"""Jobs and the files of finished jobs.
 
-A job is a function by its importable name and its arguments -> named arrays. The same job gives the same results anywhere.
+A job is the importable name of a function and its arguments; the results are named arrays. The same job gives the same results
+on every machine.
 
     <key>.npz      a finished job: its results as named arrays, and the seconds that it took
     <key>.failed   the error of a job whose last run failed
     <id>.json      the settings and the jobs of a sweep
 
-Every file is written whole or not at all, so a killed process leaves no half results. Several processes or machines may share
-a folder: where two of them run the same job, both write the same results. A damaged file fails its checksum and counts as
+Every file is written completely or not at all, so a killed process leaves no partial results. Several processes or machines can
+share a folder: if two of them run the same job, both write the same results. A damaged file fails its checksum and counts as
 missing.
 """
 
@@ -35,7 +36,7 @@ from echoscale.sweeps.problem import Task, name_of, named
 
 # Increased when a change of the code changes results, so that results of older code are not reused.
 NUMERICS = 1
-SECONDS = "job/seconds"  # beside the results; the slash keeps it apart from their names
+SECONDS = "job/seconds"  # stored with the results; the slash distinguishes it from their names
 
 Arrays = dict[str, npt.NDArray[Any]]
 Check = Callable[[], None]
@@ -57,13 +58,13 @@ def unchecked() -> None:
 
 
 class Job(NamedTuple):
-    """A function and its arguments: all that determines the results.
+    """A function and its arguments, which determine the results.
 
     Parameters
     ----------
     function : str
         Name "module:function" of a function that returns named arrays. A slow function can have a parameter `check` and call
-        check() now and then, which raises an error if the run was interrupted.
+        check() from time to time, which raises an error if the run was interrupted.
     arguments : mapping
         Keyword arguments without `check`: numbers, strings, arrays, networks, dataclasses (see
         `echoscale.network.fingerprint`).
@@ -91,16 +92,16 @@ class Job(NamedTuple):
         function : callable
             Function at the top of a module that can be imported.
         **arguments : object
-            Its arguments, by name.
+            Arguments of the function, by name.
         """
         return cls(name_of(function), arguments)
 
     def key(self) -> str:
-        """A fingerprint of function, arguments, sources and version: the name of the file with the results.
+        """Fingerprint of function, arguments, sources and version: the name of the file with the results.
 
-        The version of echoscale and `NUMERICS` stand for its own code. The user's own functions and classes (the function of
-        the job and of its tasks) enter by their source. The source of other functions that they call does not count: delete the
-        folder of results when such a helper changes.
+        The version and `NUMERICS` represent the code of echoscale. The functions and classes of the user (of the job and of its
+        tasks) are represented by their source. The source of other functions that they call is not checked: delete the folder
+        of results when such a helper changes.
         """
         return fingerprint(
             {
@@ -113,7 +114,7 @@ class Job(NamedTuple):
         )
 
     def _sources(self) -> dict[str, str]:
-        """The source of all functions and classes of the user, by name."""
+        """The sources of all functions and classes of the user, by name."""
         tasks = [each for each in self.arguments.values() if isinstance(each, Task)]
         values = [*self.arguments.values(), *(value for each in tasks for value in each.parameters.values())]
         used = {name: named(name) for name in (self.function, *(str(each.function) for each in tasks))}
@@ -126,7 +127,7 @@ class Job(NamedTuple):
         Parameters
         ----------
         check : function
-            Function that is passed on if the job has a parameter of this name.
+            Function that is passed to the job if it has a parameter of this name.
         """
         function, arguments = named(self.function), dict(self.arguments)
         if "check" in inspect.signature(function).parameters:
@@ -160,9 +161,9 @@ class Outcome(NamedTuple):
     error: str | None
     seconds: float
     raised: Exception | None = None
-    """The error itself, where the job ran in this process."""
+    """The error itself, if the job ran in this process."""
     kept: bool = False
-    """Whether a file held the results, and nothing was run."""
+    """Whether the results were read from a file, without a run."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
@@ -188,16 +189,18 @@ def read(file: Path) -> Outcome | None:
             results = {name: arrays[name] for name in arrays.files}
         return Outcome(results, None, float(results.pop(SECONDS)), kept=True)
     except Exception as error:  # damaged bytes can raise almost anything
-        # From one place, so that Python shows it only once, although the file is read again before the job runs.
-        warnings.warn(f"{file} is damaged ({error}): its job is not finished and runs again.", UserWarning, stacklevel=1)
+        # From one place: Python then shows it only once, although the file is read again before the job runs.
+        warnings.warn(f"{file} is damaged ({error}): its job runs again.", UserWarning, stacklevel=1)
         return None
 
 
 def write(file: Path, outcome: Outcome) -> None:
-    """Save the results of a job, or why it failed."""
+    """Save the results of a job, or its error."""
     if outcome.results is None:
         error = outcome.error or "unknown"
-        write_atomically(_failed(file), error.encode("utf-8", "backslashreplace"))  # file names in errors may not be UTF-8
+        write_atomically(
+            _failed(file), error.encode("utf-8", "backslashreplace")
+        )  # errors may hold file names that are not UTF-8
         return
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -208,13 +211,13 @@ def write(file: Path, outcome: Outcome) -> None:
         write_atomically(file, buffer.getvalue())
     except OSError as error:
         raise OSError(
-            error.errno, f"{file} was not saved ({error}). Jobs finished before are kept: free some space, and run again"
+            error.errno, f"{file} was not saved ({error}). Earlier jobs are kept: free some space and run again"
         ) from error
     _failed(file).unlink(missing_ok=True)
 
 
 def error_in(file: Path) -> str | None:
-    """Why the last run of a job failed; None if it did not."""
+    """The error of the last run of a job; None if it did not fail."""
     try:
         return _failed(file).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -263,7 +266,7 @@ def sweep_names(folder: Path) -> list[str]:
 
 
 def sweeps(folder: Path) -> list[dict[str, Any]]:
-    """Every sweep of a folder, oldest first: id, created, and the numbers of jobs, of finished and of failed ones."""
+    """Every sweep of a folder, oldest first: id, created, and the numbers of all, finished and failed jobs."""
     found = []
     for name in sweep_names(folder):
         content = read_sweep(folder, name) or {"created": "damaged: run it again", "jobs": []}

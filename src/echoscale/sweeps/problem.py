@@ -19,7 +19,7 @@ from echoscale.network.fingerprint import fingerprint, plain
 from echoscale.readouts.ridge import check_path
 
 SCORES = ("nrmse", "nmse", "mse")
-# The penalties under which the paper's comparison holds: from 1e-5 up, chosen on validation data.
+# Penalties for which the paper's comparison holds: from 1e-5 up, chosen on validation data.
 RIDGE = tuple(float(f"{10.0**e:.6g}") for e in np.arange(-5, 1.01, 0.5))
 
 
@@ -51,14 +51,14 @@ class Task:
         plain(self.parameters)  # raises if they have no fixed text
         reserved = {"length", "seed"} & set(self.parameters)
         if reserved:
-            raise ValueError(f"{reserved.pop()} of a task is set by the sweep: by its protocol, and by its seeds.")
+            raise ValueError(f"{reserved.pop()} of a task is set by the sweep: use the protocol or the axis 'seed'.")
         try:
             inspect.signature(named(str(self.function))).bind(length=1, seed=0, **self.parameters)
         except TypeError as error:
             raise ValueError(f"the task {self.function} cannot be called with these keywords: {error}.") from error
 
     def with_parameters(self, **changed: Any) -> Task:
-        """The same function with other keywords.
+        """Return the same task with other keyword arguments.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Task:
         return Task(self.function, {**self.parameters, **changed})
 
     def series(self, length: int, seed: int) -> tuple[Array, Array]:
-        """Inputs and targets from the function.
+        """Make inputs and targets.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Task:
         return u, y
 
     def describe(self) -> dict[str, Any]:
-        """All that determines the series, except length and seed."""
+        """Description of the task: everything that determines the series, except length and seed."""
         return {"function": self.function, "parameters": dict(self.parameters)}
 
 
@@ -99,9 +99,9 @@ class Data:
     Parameters
     ----------
     u : (T, F) or (T,)
-        Inputs; copied.
+        Inputs, which are copied.
     y : (T, O) or (T,)
-        Targets, one row for every step; copied.
+        Targets, one row per step, which are copied.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Data:
         object.__setattr__(self, "y", np.array(targets.values[0]))
 
     def series(self, length: int, seed: int) -> tuple[Array, Array]:
-        """The data themselves.
+        """Return the data, cut to a length.
 
         Parameters
         ----------
@@ -143,17 +143,17 @@ class Data:
         """
         u, y = np.asarray(self.u), np.asarray(self.y)
         if len(u) < length:
-            raise ValueError(f"the data have {len(u)} steps, the protocol needs {length}: shorten its parts.")
+            raise ValueError(f"the data have {len(u)} steps, the protocol needs {length}: shorten the parts of the protocol.")
         return u[:length], y[:length]
 
     def describe(self) -> dict[str, Any]:
-        """A fingerprint of the numbers."""
+        """Fingerprint of the data."""
         return {"data": fingerprint({"u": self.u, "y": self.y})}
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a series is divided: washout, training, validation and test, in this order.
+    """Division of a series into washout, training, validation and test, in this order, and the fit and score of the readout.
 
     Parameters
     ----------
@@ -162,23 +162,23 @@ class Protocol:
     train : int
         Number of training steps, for the readout.
     validation : int
-        Number of validation steps, which choose the ridge penalty of every point.
+        Number of validation steps, for the choice of the ridge penalty at every point.
     test : int
-        Number of held-out test steps: report their error.
+        Number of held-out test steps, for the reported error.
     lag : {1, 0}
-        1: the state after u[t] predicts y[t]. 0: it predicts y[t + 1], without u[t + 1].
+        Delay of the state. 1: the state after u[t] predicts y[t]. 0: the same state predicts y[t + 1], without u[t + 1].
     ridge : sequence of float
         Candidate penalties of the ridge regression.
     direct : bool
-        Whether the readout uses the inputs too.
+        Whether the readout also uses the inputs.
     score : {"nrmse", "nmse", "mse"}
         Error measure: the root of the mean squared error over the variance of the target, its square, or the mean squared
         error.
     dtype : {"float32", "float64"}
         Precision of the states. Statistics and readouts are always float64.
     scale : {"standard", None}
-        "standard": inputs are scaled to mean 0 and standard deviation 1 over the training steps. None: raw inputs. Targets
-        need no scaling: a ridge readout is linear in them, and has an intercept.
+        Scaling of the inputs. "standard": mean 0 and standard deviation 1 over the training steps. None: raw inputs. Targets
+        need no scaling: a ridge readout is linear in the targets and has an intercept.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class Protocol:
 
     @property
     def edges(self) -> npt.NDArray[np.int64]:
-        """Edges of training, validation and test, (4,)."""
+        """First steps of training, validation and test, and the end, (4,)."""
         return np.cumsum([self.washout, self.train, self.validation, self.test])
 
     @property
@@ -242,7 +242,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function of that name, imported if necessary; the inverse of `name_of`."""
+    """The function with this name, imported if necessary; the inverse of `name_of`."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)
@@ -251,5 +251,5 @@ def named(name: str) -> Callable[..., Any]:
             f"there is no function {name!r}: name a task of echoscale.tasks, or give 'module:function'."
         ) from error
     if not callable(found):
-        raise ValueError(f"{name} is no function: {found!r}.")
+        raise ValueError(f"{name} is not a function: {found!r}.")
     return found  # type: ignore[no-any-return]

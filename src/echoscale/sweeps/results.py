@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import xarray
 
 FORMATS = ("nc", "csv", "parquet")
-SHOWN = 5  # best points: more make a longer table
+SHOWN = 5  # best points in the table
 
 
 def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
-    """The results of a sweep, read from the folder of its jobs without running anything.
+    """Read the results of a sweep from the folder of its jobs, without running anything.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
     Returns
     -------
     xarray.Dataset
-        The same as from `sweep`; NaN where jobs are not finished.
+        The same as from `sweep`; NaN for unfinished jobs.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def recall(folder: str | Path, sweep: str) -> xarray.Dataset:
 
 
 def export(data: xarray.Dataset, target: str | Path) -> Path:
-    """Write the results of a sweep to a file: all of it or nothing.
+    """Write the results of a sweep to a file, completely or not at all.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def export(data: xarray.Dataset, target: str | Path) -> Path:
     Returns
     -------
     Path
-        The file.
+        The same path.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def in_order(data: xarray.Dataset) -> pandas.DataFrame:
 
 
 def over_seeds(data: xarray.Dataset) -> tuple[xarray.Dataset, bool]:
-    """The means over all axes of seeds, and whether there is such an axis."""
+    """Means over all axes of seeds, and whether there is such an axis."""
     seeds = [name for name in SEEDS if name in data.dims]
     return (data.mean(seeds, keep_attrs=True) if seeds else data), bool(seeds)
 
@@ -143,7 +143,7 @@ def best_points(data: xarray.Dataset) -> Table:
 
 
 def _find(folder: Path, sweep: str) -> dict[str, Any]:
-    """The settings and the jobs of the sweep whose id begins so."""
+    """The settings and the jobs of the sweep whose id has this beginning."""
     known = jobs.sweep_names(folder)
     matches = [name for name in known if name.startswith(sweep)]
     if len(matches) != 1:
@@ -157,4 +157,4 @@ def _find(folder: Path, sweep: str) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:
     value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value  # NaN: not finished
+    return None if value != value else value  # NaN: unfinished

@@ -1,10 +1,10 @@
-"""Run jobs, keep each as soon as it is finished, and never run a finished one again.
+"""Run jobs, save each job as soon as it is finished, and never run a finished job again.
 
-    run = Runner("folder")             # or Runner(): nothing is kept
-    for results in run(jobs): ...      # in the order of the jobs; an interrupted run continues where it stopped
+    run = Runner("folder")             # or Runner(): nothing is saved
+    for results in run(jobs): ...      # in the order of the jobs; an interrupted run resumes
 
 Jobs run in this process, or on any executor of `concurrent.futures`: threads, `processes`, or a Dask cluster by its
-`Client.get_executor()`. This process alone writes the files, so workers need no shared disk.
+`Client.get_executor()`. Only this process writes files, so workers need no shared disk.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
 from echoscale.sweeps.jobs import Arrays, Check, Job, Outcome, file_of, forget, read, unchecked, write
 
-# Jobs handed to an executor at once: enough for a thousand workers, while the arguments of more would only fill its memory.
+# Jobs given to an executor at once: enough for a thousand workers; the arguments of more jobs would only fill its memory.
 AHEAD = 1000
 AWAKE = 0.2  # seconds between checks for Ctrl-C
-PATIENCE = 1.0  # seconds that processes have to forget waiting jobs
-# Set before NumPy is imported: several processes that use all cores for one product would slow each other down.
+PATIENCE = 1.0  # seconds for processes to drop waiting jobs
+# Set before NumPy is imported: processes that each use all cores would slow each other down.
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class JobError(RuntimeError):
-    """A job failed in another process; its message says how."""
+    """A job failed in another process; the message holds its error."""
 
 
 class Stopped(BaseException):
-    """A job was told to stop half-way. It is not an Exception, so that no job mistakes it for an error of its own."""
+    """A running job was stopped. It is not an Exception, so that no job handles it as its own error."""
 
 
 class Runner:
-    """Runs jobs in this process and gives their results in order.
+    """Run jobs in this process and return their results in order.
 
     Parameters
     ----------
     folder : path, optional
-        Folder for finished jobs, made if it does not exist. Without it nothing is kept.
+        Folder for finished jobs, made if it does not exist. By default nothing is saved.
     fresh : bool
-        Whether finished jobs are forgotten and run again.
+        Whether to forget finished jobs and run them again.
     progress : bool or function
-        True for a bar in the terminal; a function is called as progress(done, total, note) with the number of jobs done.
+        True shows a bar; a function is called as progress(done, total, note) with the number of finished jobs.
     what : str
         Word before the bar.
 
@@ -131,7 +131,7 @@ def outcomes(
     at_once: int = AHEAD,
     until: float = math.inf,
 ) -> Generator[tuple[str, Outcome], None, None]:
-    """Key and outcome of every job, in the order they finish: first the finished jobs of the folder, which do not run again.
+    """Yield key and outcome of every job in the order they finish; finished jobs of the folder come first, without a run.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def outcomes(
     folder : path, optional
         Folder for finished jobs.
     executor : concurrent.futures.Executor, optional
-        Where jobs run; one after another in this process by default.
+        Executor of the jobs; by default jobs run one after another in this process.
     fresh : bool
-        Whether finished jobs are forgotten and run again.
+        Whether to forget finished jobs and run them again.
     at_once : int
         Number of jobs given to the executor at once.
     until : float
@@ -217,7 +217,7 @@ def _submitted(
                 yield running.pop(future), _outcome(future)
     except (BrokenExecutor, CancelledError) as error:
         why = str(error) or "its jobs were cancelled"
-        raise ConnectionError(f"the workers of {executor!r} are gone ({why}). Finished jobs are kept: run again.") from error
+        raise ConnectionError(f"the workers of {executor!r} are lost ({why}). Finished jobs are kept: run again.") from error
     finally:
         stop.set()
         for future in running:
@@ -225,7 +225,7 @@ def _submitted(
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
-    """The result of a job, or the reason why the executor gave up, such as a Dask worker that died repeatedly."""
+    """The result of a job, or the error of the executor, such as a Dask worker that died repeatedly."""
     try:
         return future.result()
     except (BrokenExecutor, CancelledError):
@@ -236,10 +236,10 @@ def _outcome(future: Future[Outcome]) -> Outcome:
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
-    """Start processes with one core each: an executor for `sweep`. They end with the `with` statement.
+    """Start processes with one core each, as an executor for `sweep`; they end with the `with` statement.
 
-    The processes are fresh ones that import the main script, so a script must guard its call by
-    `if __name__ == "__main__":`. An error or Ctrl-C in the `with` statement, or the death of this process, ends them at once.
+    The processes import the main script, so a script must guard its call by `if __name__ == "__main__":`. An error or Ctrl-C in
+    the `with` statement, or the end of this process, ends them at once.
 
     Parameters
     ----------
@@ -273,11 +273,11 @@ def processes(count: int) -> Iterator[Executor]:
 
 
 def _forget_waiting(pool: ProcessPoolExecutor) -> None:
-    """Before its processes are ended: Python 3.11 shows a traceback for every pool that dies while cancelled jobs wait."""
+    """Drop waiting jobs before the processes end: Python 3.11 shows a traceback for a pool that ends with cancelled jobs."""
     with suppress(BrokenExecutor, CancelledError, TimeoutError):
         last = pool.submit(int)
         pool.shutdown(wait=False, cancel_futures=True)
-        last.result(timeout=PATIENCE)  # cancelled once the pool has forgotten all jobs that wait
+        last.result(timeout=PATIENCE)  # cancelled when the pool has dropped all waiting jobs
 
 
 def _follow(reader: Connection) -> None:

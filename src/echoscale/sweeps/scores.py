@@ -2,8 +2,8 @@
 
     W(r) = argmin over W of |y - W x|^2 + r |W|^2 on the training steps,   r* = argmin over r of E_validation(W(r))
 
-E_test(W(r*)) is reported, with the errors on training and validation steps. Every lane chooses its own r*. No predictions are
-made: all errors follow from sufficient statistics, and one eigendecomposition gives the whole path of r.
+E_test(W(r*)) is reported, with the errors on training and validation steps. Every lane has its own r*. No predictions are made:
+all errors follow from sufficient statistics, and one eigendecomposition gives the whole path of r.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PathErrors:
-    """The readouts of a ridge path and their validation errors; other errors are computed only for the chosen penalties.
+    """Readouts of a ridge path and their validation errors; other errors are computed only for the chosen penalties.
 
     Parameters
     ----------
@@ -103,18 +103,18 @@ class PathErrors:
 def path_errors(
     esn: ESN, u: npt.ArrayLike, y: npt.ArrayLike, protocol: Protocol, hyper: Hyper | None = None, *, apart: bool = False
 ) -> PathErrors:
-    """Run a network over one series, fit the ridge path, and judge it on the validation steps.
+    """Run a network over one series, fit the readouts of all ridge penalties, and compute their validation errors.
 
     Parameters
     ----------
     esn : ESN
-        The network.
+        Network.
     u : (T, F)
         Inputs, with the length of the protocol.
     y : (T, O)
-        Targets. A network with output feedback receives the targets of the step before, scaled like the inputs.
+        Targets. A network with output feedback receives the targets of the previous step, scaled like the inputs.
     protocol : Protocol
-        Division and scaling of the series, penalties and score. Its `dtype` is not used, since the network is built already.
+        Division and scaling of the series, penalties and score. Its `dtype` is not used, since the network is already built.
     hyper : Hyper, optional
         Hyper-parameters on H lanes: H networks with the same weights run at once.
     apart : bool
@@ -123,7 +123,7 @@ def path_errors(
     Returns
     -------
     PathErrors
-        `.best()` has the errors of the chosen penalties.
+        Validation errors of all penalties; `.best()` returns all errors of the best penalties.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A sweep as a TOML file.
+"""Sweeps described by TOML files.
 
 [network]
 structure = "hierarchical"          # single, parallel or hierarchical, with their keywords; or reservoirs and couplings
@@ -47,7 +47,7 @@ class Spec(NamedTuple):
 
 
 def read(path: Path) -> Spec:
-    """The sweep that the file describes."""
+    """The sweep described by a file."""
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def _spec(plain: Mapping[str, Any]) -> Spec:
     missing = [name for name in ("network", "task", "axes") if name not in plain]
     if unknown or missing:
         problem = f"it has no [{missing[0]}]" if missing else f"it has an unknown table [{unknown[0]}]"
-        raise ValueError(f"{problem}; a sweep is made of [network], [task], [axes] and, if need be, [protocol].")
+        raise ValueError(f"{problem}; a sweep has the tables [network], [task], [axes] and optionally [protocol].")
     for name, table in plain.items():
         if not isinstance(table, Mapping):
             raise ValueError(f"[{name}] must be a table, got {table!r}.")

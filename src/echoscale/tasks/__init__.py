@@ -1,10 +1,11 @@
-"""Benchmark series: each task returns inputs and targets from a seed, or from data files.
+"""Benchmark problems: each task returns inputs and targets, made from a seed or read from data files.
 
 A new task is a file here and one line below. Sweeps find it by its name if it takes `length` and `seed`.
 """
 
 from echoscale.tasks import hmm as hmm
 from echoscale.tasks import mnist as mnist
+from echoscale.tasks.averages import averages as averages
 from echoscale.tasks.kuramoto_sivashinsky import kuramoto_sivashinsky as kuramoto_sivashinsky
 from echoscale.tasks.lorenz import lorenz as lorenz
 from echoscale.tasks.mackey_glass import mackey_glass as mackey_glass

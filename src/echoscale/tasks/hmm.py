@@ -2,9 +2,9 @@
 
     P(z_t = j | u_1..u_t)  ~  N(u_t; mean_j, noise_t^2)  sum over i of P(z_t = j | z_{t-1} = i) P(z_{t-1} = i | u_1..u_{t-1})
 
-Deciding for the largest of these probabilities is right more often than any other causal estimator: a ceiling for any network
-on the same series. Sums are kept as logarithms until they are normalised, in float64, so that neither a long series nor a noise
-near 0 underflows; noise 0 is the exact limit.
+Choosing the class with the largest probability is the causal estimator with the fewest errors: the ceiling for every network
+on the same series. Until they are normalised, sums are kept as logarithms in float64: neither long series nor noise near 0
+underflow. Noise 0 is the exact limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["forward"]
 
 
-# Steps of one compiled call, so that one program serves all lengths and memory holds one piece.
+# Steps of one compiled call: one program serves all lengths, and memory holds one piece.
 PIECE = 8192
 
 
@@ -40,11 +40,11 @@ def forward(
     first: Floats,
     which: npt.NDArray[np.intp] | None = None,
 ) -> Floats:
-    """Probabilities of the hidden states after every step, given all inputs so far.
+    """Exact forward filter of a hidden Markov model: probabilities of the hidden states, given all inputs so far.
 
         P(z_t = j | u_1..u_t) ~ N(u_t; mean_j, noise_t^2) sum over i of P(z_t = j | z_{t-1} = i) P(z_{t-1} = i | u_1..u_{t-1})
 
-    On average, deciding for the largest probability is right more often than any other causal estimator.
+    Choosing the state with the largest probability is the causal estimator with the fewest errors on average.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def forward(
     noise : float or (T,)
         Standard deviation of the emissions; 0 is the exact limit.
     transitions : (S, S) or (K, S, S)
-        transitions[k, i, j] = P(j | i).
+        Transition probabilities P(j | i), at [i, j] or [k, i, j].
     first : (S,) or (B, S)
         Probabilities of the hidden states at the first step, before its input.
     which : (T,) or None
@@ -93,9 +93,7 @@ def forward(
             known = found[end - begin - 1]
     if np.isnan(posterior).any():
         b, t, _ = np.argwhere(np.isnan(posterior))[0]
-        raise ValueError(
-            f"series {b} is impossible under this model at step {t}: no hidden state that can be reached gives {u[b, t]:g}."
-        )
+        raise ValueError(f"series {b} is impossible under this model at step {t}: no reachable hidden state gives {u[b, t]:g}.")
     return posterior
 
 
@@ -108,7 +106,7 @@ def _check_exact(u: Floats, means: Floats, noise: Floats) -> None:
         levels = ", ".join(f"{each:g}" for each in np.unique(means))
         raise ValueError(
             f"noise is 0 at step {t}, where series {b} holds {u[b, t]:g}: without noise it can only be {levels}. "
-            "Give the noise that the series has."
+            "Give the noise of the series."
         )
 
 
@@ -123,7 +121,7 @@ def _program() -> Any:
         u, noise, which = row
         ahead = jnp.where(at_first, known, jnp.einsum("ij,ib->jb", table[which], known, precision="highest"))
         apart = jnp.abs(u - means[:, None])
-        # Relative to the nearest mean that can be reached: the square of a far input would drown the differences.
+        # Relative to the nearest reachable mean: the square of a far input would hide the differences.
         nearest = jnp.min(jnp.where(ahead > 0, apart, jnp.inf), axis=0)
         scale = jnp.where(noise > 0, noise, 1)
         exact = jnp.where(apart == 0, 0.0, -jnp.inf)

@@ -27,14 +27,14 @@ def kuramoto_sivashinsky(
     dt: float = 0.25,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """The Kuramoto-Sivashinsky equation on a ring; the target is the whole field `horizon` samples ahead.
+    """Kuramoto-Sivashinsky equation on a ring, chaotic in space and time: predict the whole field `horizon` samples ahead.
 
         dv/dt = -v dv/dx - d^2v/dx^2 - d^4v/dx^4,   u[n] = v(x_1 ... x_points, (discard + n) dt),   y[n] = u[n + horizon]
 
-    The field begins as small random waves, and the first `discard` samples are left out. Fourier modes in space, fourth-order
-    exponential Runge-Kutta steps in time (Cox and Matthews 2002; Kassam and Trefethen 2005). Its largest Lyapunov exponent is
-    about 0.043 at size 22. Chaos amplifies rounding: the same seed gives the same beginning on every machine, but later another
-    stretch of the same attractor.
+    The field begins as small random waves, and the first `discard` samples are left out. The solver uses Fourier modes in space
+    and fourth-order exponential Runge-Kutta steps in time (Cox and Matthews 2002; Kassam and Trefethen 2005). The largest
+    Lyapunov exponent is about 0.043 at size 22. Chaos amplifies rounding: on another machine, the same seed gives the same
+    beginning, but later a different part of the same attractor.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def kuramoto_sivashinsky(
     horizon : int
         Number of samples to predict ahead.
     size : float
-        Length of the ring; chaotic from about 18 on.
+        Length of the ring. The field is chaotic for sizes above about 18.
     points : int
-        Number of places on the ring where the field is sampled, even.
+        Number of sample points on the ring, even.
     dt : float
         Time between two samples.
     discard : int
@@ -71,7 +71,7 @@ def kuramoto_sivashinsky(
     discard = checks.integer(discard, "discard")
     points = checks.integer(points, "points", minimum=8)
     if points % 2:
-        raise ValueError(f"points must be even, got {points}: half of the waves are the others' mirror images.")
+        raise ValueError(f"points must be even, got {points}: the Fourier modes come in pairs.")
     size, dt = checks.time_step(size, "size"), checks.time_step(dt)
     parts = int(np.ceil(dt / ADVANCE))
     advance = _stepper(size, points, dt / parts)
@@ -88,7 +88,7 @@ def kuramoto_sivashinsky(
 
 
 def _stepper(size: float, points: int, dt: float) -> Advance:
-    """One step of the modes (points / 2 + 1,), the highest and the mean always 0."""
+    """One step of the modes (points / 2 + 1,); the mean and the highest mode are always 0."""
     wave = 2 * np.pi / size * np.arange(points // 2 + 1)
     linear = wave**2 - wave**4
     around = np.exp(1j * np.pi * (np.arange(1, CONTOUR + 1) - 0.5) / CONTOUR)

@@ -7,9 +7,9 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
-# The attractor is about as large as its constants: a solution this many times farther out does not come back.
+# The attractor is about as large as its constants: a solution this many times farther out does not return.
 DIVERGED = 1e3
-# Changes of its own size in one sample beyond which no step is small enough: a solver would shorten it for ever.
+# Relative change per sample beyond which no step is small enough: a solver would shorten its step for ever.
 FASTEST = 1e12
 TOLERANCE = 1e-11
 
@@ -25,14 +25,14 @@ def lorenz(
     dt: float = 0.02,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """The Lorenz system; the targets are all three variables `horizon` samples ahead.
+    """Lorenz system, a chaotic flow: predict all three variables `horizon` samples ahead.
 
         dx/dt = sigma (y - x),   dy/dt = x (rho - z) - y,   dz/dt = x y - beta z
         u[n] = (x, y, z)((discard + n) dt),   y[n] = u[n + horizon]
 
     The solution starts at a random point around both lobes, and the first `discard` samples are left out. Each step of the
-    integrator has an error of at most 1e-11. Chaos amplifies rounding: the same seed gives the same beginning on every machine,
-    but later another stretch of the same attractor.
+    integrator has an error of at most 1e-11. Chaos amplifies rounding: on another machine, the same seed gives the same
+    beginning, but later a different part of the same attractor.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def lorenz(
     horizon : int
         Number of samples to predict ahead.
     sigma, rho, beta : float
-        Constants of the flow; the default ones are chaotic.
+        Constants of the flow; chaotic with the defaults.
     dt : float
         Time between two samples.
     discard : int
@@ -76,12 +76,12 @@ def lorenz(
         x, y, z = state.tolist()  # Python floats: NumPy scalars would be slower
         rates = [sigma * (y - x), x * (rho - z) - y, x * y - beta * z]
         size = max(abs(x), abs(y), abs(z))
-        # An escaping solution turns ever faster, in ever smaller steps: stop it there. (NaN is not below the bound either.)
+        # An escaping solution needs ever smaller steps: stop here. (NaN is not below the bound either.)
         if not size <= bound or not max(map(abs, rates)) <= fastest * (1 + size):
             raise OverflowError
         return rates
 
-    # The lobes turn around x = y = +-sqrt(beta (rho - 1)), z = rho - 1.
+    # The centres of the lobes are x = y = +-sqrt(beta (rho - 1)), z = rho - 1.
     start = (1 + abs(beta * (rho - 1)) ** 0.5) * rng.uniform(-1, 1, 3) + (0, 0, rho - 1)
     time = dt * np.arange(discard + length + horizon)
     try:

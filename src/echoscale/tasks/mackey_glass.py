@@ -11,15 +11,15 @@ from numpy.polynomial import chebyshev, legendre
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
-# A panel is a stretch of time on which the solution is one polynomial: its values at these points, both ends among them.
+# A panel is an interval of time on which the solution is one polynomial, given by its values at these points, ends included.
 # 28 points, or panels half as long, change the default series by less than 1e-13 in the first ten delays.
 NODES = 16
 POINTS = (1 - np.cos(np.pi * np.arange(NODES) / (NODES - 1))) / 2
 # From the values to the coefficients of Chebyshev polynomials.
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(2 * POINTS - 1, NODES - 1))
-# Panels or samples in memory at once, so that a long series needs little more than its own memory.
+# Panels or samples in memory at once: a long series needs little more than its own memory.
 BLOCK = 1 << 15
-# Most panels: more would take too long.
+# Largest number of panels: more would take too long.
 MOST = 1e9
 
 
@@ -35,14 +35,14 @@ def mackey_glass(
     dt: float = 1.0,
     discard: int = 1000,
 ) -> tuple[Floats, Floats]:
-    """The Mackey-Glass equation; the target is the series `horizon` samples ahead.
+    """Mackey-Glass equation, a chaotic series with a delay: predict the series `horizon` samples ahead.
 
         dx/dt = beta x(t - delay) / (1 + x(t - delay)^power) - gamma x(t)
         u[n] = x((discard + n) dt),   y[n] = u[n + horizon]
 
     Before t = 0 the solution is a straight line between two levels drawn from U[0.5, 1.3]. The first `discard` samples are left
-    out. The integration does not depend on dt, so any delay goes with any dt. Its work grows with the number of delays. Chaos
-    amplifies rounding: the same seed gives the same beginning on every machine, but later another stretch of the same
+    out. The integration does not depend on dt: any delay can be combined with any dt. Its cost grows with the number of delays.
+    Chaos amplifies rounding: on another machine, the same seed gives the same beginning, but later a different part of the same
     attractor.
 
     Parameters
@@ -54,7 +54,7 @@ def mackey_glass(
     horizon : int
         Number of samples to predict ahead.
     delay : float
-        Delay in units of time; chaotic from about 17 on.
+        Delay in units of time. The series is chaotic for delays from about 17.
     beta, gamma, power : float
         Other constants of the equation.
     dt : float
@@ -83,14 +83,14 @@ def mackey_glass(
     if not delay > 0:
         raise ValueError(f"delay must be above 0, got {delay}: without a delay the equation only settles.")
 
-    # Kinks of the solution lie where windows of one delay meet, so inside a panel it is smooth. The delayed term has its poles
-    # about pi / power off the real axis, and x moves no faster than about beta: a panel is short against that.
+    # Kinks of the solution lie where windows of one delay meet, so the solution is smooth inside a panel. The delayed term has
+    # poles about pi / power off the real axis, and x changes no faster than about beta: a panel is short compared with that.
     per_delay = max(4.0, delay * (abs(gamma) + abs(beta) * (1 + abs(power) / 2)))
     delays = (discard + length + horizon) * dt / delay
     if not max(1, delays) * per_delay <= MOST:
         raise ValueError(
             f"delay={delay} and dt={dt} are too much work with beta={beta}, gamma={gamma}, power={power}: the series lasts "
-            f"{delays:.3g} delays; take a shorter dt or a longer delay, and constants not far from the usual ones."
+            f"{delays:.3g} delays; take a shorter dt or a longer delay, and constants near the defaults."
         )
     panels = int(np.ceil(per_delay))
     first, last = rng.uniform(0.5, 1.3, 2)
@@ -119,7 +119,7 @@ def mackey_glass(
 def _windows(window: Floats, step: float, beta: float, gamma: float, power: float) -> Iterator[Floats]:
     """x(t + s) = exp(-gamma s) x(t) + int_0^s exp(-gamma (s - r)) f(t + r) dr,   f the delayed term of the equation.
 
-    Yields window after window of one delay, each (panels, NODES) and made from the one before. With the delayed term known the
+    Yields window after window of one delay, each (panels, NODES), from the previous window. With a known delayed term the
     equation is linear: the integral of the polynomial through f is one matrix, the same for all panels.
     """
     from scipy.signal import lfilter

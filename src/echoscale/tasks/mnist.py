@@ -1,7 +1,7 @@
-"""MNIST, 60,000 + 10,000 handwritten digits of 28 x 28 pixels: from a directory, from the cache, or downloaded into it.
+"""MNIST, 60,000 + 10,000 handwritten digits of 28 x 28 pixels: from a directory, from the cache, or by download.
 
 The four files are recognised by their SHA-256, gzipped as published or unpacked. A download from public mirrors, through
-pooch, is kept only if its SHA-256 is right.
+pooch, is kept only if its SHA-256 is correct.
 
 The format is IDX: a magic number, the sizes of all axes, and the numbers themselves.
 
@@ -78,12 +78,12 @@ REMEDY = (
     f"name it by the argument `directory` or by the environment variable {VARIABLE}. For a quick run without them: psdigits()."
 )
 
-PLACES = ("", "mnist", "MNIST/raw")  # in a folder; the last is torchvision's
-LARGEST = 1 << 26  # bytes; the largest of the files has 47 MB unpacked
+PLACES = ("", "mnist", "MNIST/raw")  # inside a folder; the last is torchvision's
+LARGEST = 1 << 26  # bytes; the largest file has 47 MB unpacked
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 SILENCE = 10.0  # seconds that a mirror may be silent
-LIMIT = 600.0  # seconds for everything
+LIMIT = 600.0  # seconds for the whole download
 CHUNK = 1 << 14  # bytes
 
 Bytes = npt.NDArray[np.uint8]
@@ -158,7 +158,7 @@ def cache() -> Path:
 
 
 def contents(folder: Path, files: Sequence[File]) -> list[bytes]:
-    """Each file's content, unpacked. ValueError where one is damaged, FileNotFoundError where the folder lacks some."""
+    """Unpacked content of each file. ValueError if a file is damaged, FileNotFoundError if files are missing."""
     found = [_content(folder, file) for file in files]
     missing = [file.name for file, content in zip(files, found, strict=True) if content is None]
     if missing:
@@ -177,14 +177,14 @@ def _content(folder: Path, file: File) -> bytes | None:
             return gzip.decompress(content) if digest == file.packed else content
     if paths:
         raise ValueError(
-            f"{paths[0]} ({paths[0].stat().st_size:,} bytes) is not what MNIST has under this name: its SHA-256 is neither "
+            f"{paths[0]} ({paths[0].stat().st_size:,} bytes) is not the file of MNIST with this name: its SHA-256 is neither "
             f"{file.packed} (gzipped, {file.size:,} bytes) nor {file.unpacked} (unpacked). Replace it. {REMEDY}"
         )
     return None
 
 
 def parse(content: bytes) -> Bytes:
-    """The array in a file's content, a read-only view of it. Its SHA-256 was right, so that its sizes are."""
+    """The array in the content of a file, as a read-only view. The SHA-256 was correct, so the sizes are correct."""
     axes = content[3]
     header = 4 * (1 + axes)
     return np.frombuffer(content, np.uint8, offset=header).reshape(struct.unpack(f">{axes}I", content[4:header]))
@@ -192,7 +192,7 @@ def parse(content: bytes) -> Bytes:
 
 def _download(folder: Path, progress: Progress) -> None:
     """Download the four files into the folder, trying mirror after mirror; `progress` gets the bytes so far and in all."""
-    import pooch  # here, since both are seldom needed
+    import pooch  # here, since it is seldom needed
     import requests
 
     began, missing, reasons = time.monotonic(), every(), []
@@ -206,7 +206,7 @@ def _download(folder: Path, progress: Progress) -> None:
             raise RuntimeError(f"progress({so_far}, {total}) failed: {error}") from error
 
     def get(url: str, path: str, _: Any) -> None:
-        # Servers must not unpack on the way: the checksum is that of the file as published.
+        # Servers must not unpack on the way: the checksum belongs to the file as published.
         answer = requests.get(url, stream=True, timeout=SILENCE, headers={"Accept-Encoding": "identity"})
         with answer, open(path, "wb") as file:
             answer.raise_for_status()

@@ -9,7 +9,7 @@ import numpy as np
 from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
-# No trajectory comes back from above this value: stable ones stay below about 1.3.
+# No trajectory returns from above this value: stable ones stay below about 1.3.
 DIVERGED = 10.0
 LONGEST_REDRAW = 1 << 14
 LOOK_AHEAD = 100  # a series must also stay bounded for this number of steps after its end
@@ -26,22 +26,22 @@ def narma(
     d: float = 0.1,
     saturate: bool = False,
 ) -> tuple[Floats, Floats]:
-    """NARMA: a nonlinear autoregressive moving average of uniform noise, with D = order.
+    """NARMA: predict a nonlinear autoregressive moving average of uniform noise.
 
-        y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5]
+        y_n = y_{n-1} (a + b sum_{k=1..D} y_{n-k}) + c s_{n-1} s_{n-D} + d,   s_n ~ U[0, 0.5],   D = order
 
     y starts at 0, so wash out the first steps. The recursion can diverge (at order 10 about 6 times in a million steps). The
     inputs of the last steps are then drawn again, further and further back until the series stays bounded.
 
-    With saturate=True the right side goes through tanh and no order diverges. Order 20 needs it: without tanh, order 20 has no
-    fixed point at the mean input and is refused. The literature uses d=0.01 there (Rodan and Tino 2011).
+    With saturate=True the right side goes through tanh and no order diverges. Order 20 needs tanh: without it, order 20 has no
+    fixed point at the mean input and raises an error. The literature uses d=0.01 at order 20 (Rodan and Tino 2011).
 
     Parameters
     ----------
     length : int
         Number of steps.
     order : int
-        D, the number of past steps in the recursion.
+        Number D of past steps in the recursion.
     seed : int
         Random seed.
     a, b, c, d : float
@@ -52,7 +52,7 @@ def narma(
     Returns
     -------
     (u, y)
-        u[n] = s_n and y[n] = y_n, each (length, 1), float64.
+        Input u[n] = s_n and target y[n] = y_n, each (length, 1), float64.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def narma(
     s += np.random.default_rng([seed, 1]).uniform(0, 0.5, LOOK_AHEAD).tolist()
     y = [0.0] * order
     back = furthest = 0
-    # A plain loop over Python floats: every step needs the one before, and NumPy scalars would be ten times slower.
+    # A plain loop over Python floats: every step needs the previous one, and NumPy scalars would be ten times slower.
     while len(y) < len(s):
         n = len(y)
         new = y[n - 1] * (a + b * sum(y[n - order : n])) + c * s[n - 1] * s[n - order] + d
@@ -82,7 +82,7 @@ def narma(
         if abs(new) < DIVERGED:
             y.append(new)
             continue
-        back = 50 if n > furthest else 2 * back  # at the same place again: go further back
+        back = 50 if n > furthest else 2 * back  # diverged at the same place again: go further back
         furthest = max(n, furthest)
         if back > LONGEST_REDRAW:
             raise ValueError(

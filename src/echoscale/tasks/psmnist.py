@@ -1,8 +1,8 @@
-"""Images read pixel by pixel, in an order that is drawn once for the whole set: permuted sequential MNIST (paper, Fig. 6).
+"""Permuted sequential MNIST: images as sequences of pixels, in one random order for the whole set (paper, Fig. 6).
 
     u_t = pixel[permutation[t]] / white,      t = 0 .. T-1,      T = 28 * 28 (MNIST) or 8 * 8 (scikit-learn's digits)
 
-Pixels are numbered row by row; white is the largest possible value. The class is asked for after the last pixel.
+Pixels are numbered row by row; white is the largest possible value. The target is the class, after the last pixel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from echoscale.tasks import mnist
 
 SPLITS = ("train", "test")
 DIGITS_SPLIT_SEED = 0
-DIGITS_TEST_ONE_IN = 5  # of each class
+DIGITS_TEST_ONE_IN = 5  # one in five images of each class is for testing
 
 
 class Sequences(NamedTuple):
@@ -29,13 +29,13 @@ class Sequences(NamedTuple):
     Attributes
     ----------
     u : (B, T, 1) array
-        float32, in [0, 1].
+        Pixels in [0, 1], float32.
     labels : (B,) array
         Digits, 0 to 9.
     permutation : (T,) array
-        Step t shows pixel permutation[t].
+        Order of the pixels: step t shows pixel permutation[t].
     name : str
-        Name of set, split and permutation.
+        Name of data set, split and permutation.
     """
 
     u: npt.NDArray[np.float32]
@@ -45,7 +45,7 @@ class Sequences(NamedTuple):
 
     @property
     def images(self) -> npt.NDArray[np.float32]:
-        """The images again, (B, rows, columns): the permutation undone."""
+        """Images without permutation, (B, rows, columns)."""
         side = round(self.permutation.size**0.5)
         return self.u[:, np.argsort(self.permutation), 0].reshape(-1, side, side)
 
@@ -58,23 +58,23 @@ def psmnist(
     download: bool = True,
     progress: bool | Progress = False,
 ) -> Sequences:
-    """MNIST as sequences of 784 steps: 60,000 to train (188 MB) or 10,000 to test.
+    """Permuted sequential MNIST: digits as sequences of 784 pixels, 60,000 to train (188 MB) or 10,000 to test.
 
-    The files come from the directory given here or by the environment variable ECHOSCALE_DATA, else from the cache. With
-    download=True, missing files are downloaded into the cache from public mirrors (11.6 MB).
+    The files come from `directory`, the folder in the environment variable ECHOSCALE_DATA, or the cache. With download=True,
+    missing files are downloaded into the cache from public mirrors (11.6 MB).
 
     Parameters
     ----------
     split : str
-        "train" or "test".
+        Part of the data: "train" or "test".
     permutation : int or None
-        A seed: the order is NumPy's `default_rng(permutation).permutation(T)`. None shows the pixels row by row.
+        Random seed of the order, NumPy's `default_rng(permutation).permutation(T)`; None: pixels row by row.
     directory : path or None
         Folder of the four files of MNIST.
     download : bool
         Whether to download files that are not in the cache.
     progress : bool or function of (done, total, note)
-        True shows a bar during the download; a function gets the bytes.
+        True shows a bar during the download; a function is called with the numbers of bytes.
 
     Returns
     -------
@@ -87,17 +87,17 @@ def psmnist(
 
 
 def psdigits(split: str = "train", permutation: int | None = 0) -> Sequences:
-    """scikit-learn's 8 x 8 digits as sequences of 64 steps, for quick runs: 1,442 to train and 355 to test, no download.
+    """Permuted sequential digits of scikit-learn: 8 x 8 images as sequences of 64 pixels, for quick runs without download.
 
-    The split is fixed: in an order shuffled by seed 0, the first fifth of each class (rounded down) is for testing; both parts
-    keep that order.
+    There are 1,442 images to train and 355 to test. The split is fixed: after shuffling with seed 0, the first fifth of each
+    class (rounded down) is for testing.
 
     Parameters
     ----------
     split : str
-        "train" or "test".
+        Part of the data: "train" or "test".
     permutation : int or None
-        A seed: the order is NumPy's `default_rng(permutation).permutation(T)`. None shows the pixels row by row.
+        Random seed of the order, NumPy's `default_rng(permutation).permutation(T)`; None: pixels row by row.
 
     Returns
     -------
@@ -137,8 +137,7 @@ def _split(labels: Indices, split: str) -> Indices:
 
 
 def _sequences(images: npt.NDArray[Any], labels: npt.NDArray[Any], order: Indices, white: int, name: str) -> Sequences:
-    # Permuted as bytes and converted after that, which takes less memory. take, unlike [:, order], keeps each sequence
-    # together.
+    # Permuting bytes before the conversion takes less memory. Unlike [:, order], take keeps each sequence contiguous.
     pixels = images.reshape(len(images), -1).take(order, axis=1)
     return Sequences(np.divide(pixels, white, dtype=np.float32)[..., None], labels.astype(np.int64), order, name)
 

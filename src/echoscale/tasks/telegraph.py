@@ -1,13 +1,12 @@
-"""The noisy telegraph of a volatile environment: a two-state signal whose odds a second, slower signal swaps (paper, Fig. 4).
+"""Noisy telegraph of a volatile environment: a two-state signal whose odds a second, slower signal swaps (paper, Fig. 4).
 
     regime r:  0 <-> 1 with probability p3 a step
     state s:   1 -> 0 with probability p1 in regime 0 and p2 in regime 1;   0 -> 1 the other way round
     input:     u_t = s_t + noise * N(0, 1)
 
-The state moves by the odds of the regime of the same step. In regime 0 of the paper's numbers it is up two thirds of the time.
-
-`telegraph_filter` is the ceiling of the task: the best causal observer of state, regime and both, on the same series. The four
-hidden states are the classes, 2 regime + state, and `hmm.forward` is their exact filter.
+The state moves by the odds of the regime at the same step. With the paper's numbers, the state is 1 two thirds of the time in
+regime 0. `telegraph_filter` is the ceiling of the task: the best causal observer of state, regime and both. The four hidden
+states are the classes, 2 regime + state, and `hmm.forward` is their exact filter.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from echoscale.data.series import as_series
 from echoscale.tasks import hmm
 
 CLASSES = ("regime 0, state 0", "regime 0, state 1", "regime 1, state 0", "regime 1, state 1")
-MEANS = np.array([0.0, 1.0, 0.0, 1.0])  # of the input, by class
+MEANS = np.array([0.0, 1.0, 0.0, 1.0])  # mean input of each class
 
 
 class Telegraph(NamedTuple):
@@ -33,11 +32,11 @@ class Telegraph(NamedTuple):
     Attributes
     ----------
     u : (T, 1) array
-        The noisy input.
+        Noisy input.
     state : (T,) array
-        0 or 1, the fast signal without noise.
+        Fast signal without noise, 0 or 1.
     regime : (T,) array
-        0 or 1, the slow signal.
+        Slow signal, 0 or 1.
     """
 
     u: Floats
@@ -64,19 +63,19 @@ class Posterior(NamedTuple):
 
     @property
     def state(self) -> Floats:
-        """P(state = 1), (..., T)."""
+        """Probability P(state = 1) after every step, (..., T)."""
         both: Floats = self.joint[..., 1] + self.joint[..., 3]
         return both
 
     @property
     def regime(self) -> Floats:
-        """P(regime = 1), (..., T)."""
+        """Probability P(regime = 1) after every step, (..., T)."""
         both: Floats = self.joint[..., 2] + self.joint[..., 3]
         return both
 
     @property
     def decisions(self) -> dict[str, Labels]:
-        """The Bayes decisions for "state", "regime" and "joint", each (..., T): on average right most often."""
+        """Bayes decisions for "state", "regime" and "joint", each (..., T): the decisions with the fewest errors on average."""
         return {
             "state": (self.state > 0.5).astype(np.int8),
             "regime": (self.regime > 0.5).astype(np.int8),
@@ -84,7 +83,7 @@ class Posterior(NamedTuple):
         }
 
     def accuracies(self, truth: Telegraph, washout: int = 0) -> dict[str, float]:
-        """Share of right decisions: no causal model does better on average.
+        """Share of correct decisions: no causal model is better on average.
 
         Parameters
         ----------
@@ -110,7 +109,7 @@ def telegraph(
     p2: npt.ArrayLike = 0.1,
     p3: float = 0.0005,
 ) -> Telegraph:
-    """A noisy two-state signal s whose odds a second, slower signal r swaps (paper, Fig. 4).
+    """Noisy telegraph: infer a two-state signal s, whose odds a second, slower signal r swaps (paper, Fig. 4).
 
         input:     u_t = s_t + noise N(0, 1)
         regime r:  0 <-> 1 with probability p3 per step
@@ -121,11 +120,11 @@ def telegraph(
     Parameters
     ----------
     length : int
-        T, the number of steps.
+        Number of steps T.
     seed : int
         Random seed.
     sequences : int or None
-        B, the number of series; None: one series without a leading axis.
+        Number of series B; None: one series without a leading axis.
     noise : float or (T,)
         Standard deviation of the noise.
     p1, p2 : float or (T,)
@@ -161,7 +160,7 @@ def telegraph(
 
 
 def schedule(*phases: tuple[int, float]) -> Floats:
-    """One value for every step, from phases of constant value.
+    """Schedule of a parameter that changes in time: one value per step, from phases of constant value.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def telegraph_filter(
     p3: float = 0.0005,
     start: npt.ArrayLike | None = None,
 ) -> Posterior:
-    """The best causal observer of state and regime: the exact P(class_t | u_1..u_t) after every step.
+    """Best causal observer of the telegraph's state and regime: the exact P(class_t | u_1..u_t) after every step.
 
     Parameters
     ----------
@@ -226,7 +225,7 @@ def telegraph_filter(
     """
     series = as_series(u, 1, dtype=np.float64)
     if series.kind == "list":
-        raise ValueError("series that are filtered together have one length: give u as (B, T, 1), not as a list.")
+        raise ValueError("series that are filtered together must have one length: give u as (B, T, 1), not as a list.")
     values = np.asarray(series.values)[..., 0]
     length = values.shape[1]
     odds = Odds.checked(p1, p2, p3, length)
@@ -269,7 +268,7 @@ def transitions(p1: float, p2: float, p3: float) -> Floats:
 
 
 class Odds(NamedTuple):
-    """p1 and p2, a number or one for every step (T,), and p3; checked."""
+    """p1 and p2, a number or one per step (T,), and p3; checked."""
 
     p1: Floats
     p2: Floats
@@ -317,7 +316,7 @@ def in_time(values: npt.ArrayLike, name: str, length: int, check: Callable[[obje
     if given.dtype.kind not in "iuf" or given.shape != (length,):
         raise ValueError(
             f"{name} must be a number or one for every step, ({length},); got shape {given.shape} of {given.dtype}. "
-            "A schedule must cover the whole series, and no more."
+            "A schedule must have the length of the series."
         )
     for value in (given.min(), given.max(), *given[~np.isfinite(given)][:1]):
         check(value.item(), name)

@@ -1,12 +1,12 @@
-"""Where to look for the timescales of a problem: ten candidates, and the choice among them by held-out error.
+"""Candidates for the timescales of a problem, and the choice among them by held-out error.
 
 A candidate is a range of leak rates with an input scaling, for inputs of standard deviation 1:
 
     alpha_i = fast (slow / fast)^((i - 1) / (n - 1)),   i = 1 ... n      n: neurons of one reservoir, or several reservoirs
 
-All candidates share their drawn weights and run on the lanes of one scan. Every candidate is judged with its best ridge
-penalty on blocks of time that are held out. Errors within two per cent count as equal, and then the first candidate counts:
-the list begins with the quickest memory.
+All candidates share their weights and run on the lanes of one scan. Every candidate is judged with its best ridge penalty on
+held-out blocks of time. Errors within two per cent count as equal, and the first candidate among them is chosen: the list
+begins with the shortest memory.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# (slow, fast) leak rates, the quickest memory first, and input scalings, the usual one first. Set on one half of the problems
+# (slow, fast) leak rates, the shortest memory first, and input scalings, the usual one first. Set on one half of the problems
 # of benchmarks/regressor.py: more ranges gained nothing, and two or three levels were no better than one reservoir.
 LEAK_RATES = ((1.0, 1.0), (0.1, 1.0), (0.003, 0.2))
 INPUT_SCALINGS = (0.3, 1.0, 0.03)
-STRONGEST = 3.0  # with the quickest memory only: the others gained nothing from it
+STRONGEST = 3.0  # with the shortest memory only: the other ranges gained nothing
 TIE = 0.02  # a smaller gain in error may be chance; 0.05 gave away accuracy on chaotic series
 # Data must hold this number of the slowest neuron's timescales, 1 / slow.
 TIMESCALES = 10
-# Fewer steps than that choose nothing; more steps, neurons or columns of inputs would cost time and change little.
+# With fewer steps nothing is chosen; more steps, neurons or columns of inputs would cost time and change little.
 FEWEST_STEPS, MOST_STEPS, MOST_UNITS, MOST_COLUMNS = 100, 1500, 100, 100
 FOLDS = 3
 PENALTIES = penalties.RELATIVE[::2]
 
 
 class Candidate(NamedTuple):
-    """A range of leak rates and an input scaling; NaN stands for a value that is not open.
+    """A range of leak rates and an input scaling; NaN stands for a value that is not chosen.
 
     Attributes
     ----------
@@ -61,16 +61,26 @@ class Candidate(NamedTuple):
     input_scaling: float
 
     def leak_rate(self, sizes: Sequence[int]) -> float | LogUniform | list[float]:
-        """The leak rates of one reservoir, whose neurons spread over the range, or of each of several."""
+        """The leak rates of one reservoir, whose neurons spread over the range, or of several reservoirs."""
         if len(sizes) == 1 and sizes[0] > 1:
             return self.fast if self.slow == self.fast else LogUniform(self.slow, self.fast)
         return [float(f"{each:.3g}") for each in self.levels(len(sizes))]
 
     def levels(self, count: int, spread: bool = False) -> list[float]:
-        """Leak rates of levels, from fast to slow. A single level has the middle one, or the fast one if its neurons spread."""
+        """Leak rates of levels, from fast to slow. A single level has the middle rate, or the fast one if it spreads them."""
         if count == 1:
             return [self.fast if spread else float(np.sqrt(self.fast * self.slow))]
         return [float(each) for each in np.geomspace(self.fast, self.slow, count)]
+
+    def on(self, hyper: Hyper) -> Hyper:
+        """These leak rates, falling from level to level or spread over the neurons, and this input scaling; the rest stays."""
+        count = len(hyper.leak_rate)
+        spread = (np.log(self.fast / self.slow),) if count == 1 and hyper.leak_spread else hyper.leak_spread
+        return hyper._replace(
+            leak_rate=tuple(self.levels(count, spread=bool(hyper.leak_spread))),
+            leak_spread=spread,
+            input_scaling=tuple(self.input_scaling if old > 0 else old for old in hyper.input_scaling),
+        )
 
     def __str__(self) -> str:
         rates = f"leak rate {self.fast:g}" if self.slow == self.fast else f"leak rates {self.slow:g} to {self.fast:g}"
@@ -83,7 +93,7 @@ FIRST = Candidate(*LEAK_RATES[0], INPUT_SCALINGS[0])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates:
-    """Candidates, their errors on held-out data, and the one that was chosen; print it to read a table.
+    """Candidates and their errors on held-out data. Print it to read a table.
 
     Attributes
     ----------
@@ -96,7 +106,7 @@ class Candidates:
     folds : int
         Number of blocks of time, or of sequences, that were held out in turn.
     tie : float
-        Errors that are larger than the least by no more than this share count as equal: then the earlier candidate is chosen.
+        Relative tolerance: errors within this share of the least error count as equal, and the first of them is chosen.
     """
 
     slow: Floats
@@ -111,7 +121,7 @@ class Candidates:
 
     @property
     def place(self) -> int:
-        """Number of the chosen candidate: the first whose error counts as the least."""
+        """Index of the chosen candidate: the first one whose error counts as the least."""
         return int(np.argmax(self.errors <= (1 + self.tie) * self.errors.min()))
 
     @property
@@ -126,14 +136,14 @@ class Candidates:
 
     @property
     def table(self) -> Table:
-        """One row for every candidate, the least error first."""
+        """One row per candidate, the least error first."""
         order = np.argsort(self.errors, kind="stable").tolist()
         rows = tuple((*(float(each) for each in self[k]), float(self.errors[k])) for k in order)
         return Table(("slowest leak rate", "fastest leak rate", "input scaling", "error"), rows, "Candidates", (self.reason,))
 
     @property
     def reason(self) -> str:
-        """The choice in a sentence."""
+        """The choice in one sentence."""
         others = float(np.delete(self.errors, self.place).min())
         found = f"{self.chosen}, chosen from {len(self)} candidates by {self.folds} folds"
         if not others > 0:
@@ -142,12 +152,12 @@ class Candidates:
         return f"{found}; the next best has {abs(gap):.0%} {'less' if gap > 0 else 'more'} error"
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Held-out error against the input scaling, a line for every range of leak rates; or against the leak rates alone.
+        """Plot the held-out error against the input scaling, one line per range of leak rates; or against the leak rates alone.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
-            Where to plot; None: a new figure.
+            Axes to plot into; None: a new figure.
         """
         from matplotlib.ticker import LogLocator, NullLocator
 
@@ -188,7 +198,7 @@ class Candidates:
 def candidates(steps: int, leak_rates: bool = True, input_scalings: bool = True, spread: float = 1.0) -> list[Candidate]:
     """The candidates for this number of steps of data.
 
-    leak_rates, input_scalings  whether they are open
+    leak_rates, input_scalings  whether to choose them
     spread                      standard deviation of the inputs
     """
     slowest = min(float(f"{TIMESCALES / steps:.2g}"), 1.0)
@@ -211,11 +221,11 @@ def choose(
     noise: float = 0.0,
     **build: Any,
 ) -> Candidates | None:
-    """The errors of candidates on held-out data; None where there is nothing to choose, or too little data.
+    """The errors of candidates on held-out data; None if there is nothing to choose or too little data.
 
-    network  describes the network of a candidate: all have the same reservoirs and differ in their hyper-parameters alone
-    columns  what the readout sees beside the states
-    noise    standard deviation of noise on the states that the readout is to withstand
+    network  returns the network of a candidate; all networks have the same reservoirs and differ only in hyper-parameters
+    columns  columns of the readout in addition to the states
+    noise    standard deviation of noise on the states that the readout must tolerate
     build    seed, precision and device
     """
     inputs, targets = shortened(inputs, MOST_STEPS), shortened(targets, MOST_STEPS)
@@ -226,7 +236,7 @@ def choose(
         return None
     held_out = splits.folds(inputs.lengths, washout, FOLDS)
     networks = [network(each) for each in tried]
-    # The weights are the same for all: a network that spreads its leak rates has all hyper-parameters that the others have.
+    # All share the weights: a network that spreads its leak rates has all hyper-parameters of the other networks.
     spread = next((each for each in networks if each.spreads_leaks), networks[0])
     esn = spread.build(inputs.features, **build)
     beside = Columns(min(int(columns.inputs or 0), max(MOST_COLUMNS // inputs.features, 1)))
@@ -239,7 +249,7 @@ def choose(
 
 
 def side_by_side(networks: Sequence[Network]) -> Hyper:
-    """The hyper-parameters of networks that differ in nothing else, on lanes."""
+    """The hyper-parameters of networks that are otherwise equal, on lanes."""
     every = [Hyper.of(each) for each in networks]
     spread = next((each for each in every if each.leak_spread), every[0])
     zero = tuple(np.zeros(()) for _ in spread.leak_spread)
@@ -248,7 +258,7 @@ def side_by_side(networks: Sequence[Network]) -> Hyper:
 
 
 def fewer_units(sizes: Sequence[int]) -> list[int]:
-    """Sizes of reservoirs for the choice: in proportion, at most MOST_UNITS together."""
+    """Sizes of reservoirs for the choice: reduced in proportion to at most MOST_UNITS in total."""
     share = min(1.0, MOST_UNITS / sum(sizes))
     return [max(int(each * share), 1) for each in sizes]
 

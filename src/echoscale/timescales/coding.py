@@ -48,7 +48,7 @@ def asked(u: SeriesLike, y: SeriesLike | None, labels: bool | None) -> Asked:
         of_itself = all(is_next_input(*pair) for pair in zip(series.values, targets.values, strict=True))
         return Asked(series, targets, of_itself=of_itself)
     found = labels_of(entries, per_sequence, series, "Pass labels=False for numbers.")
-    codes = [each[:, 1:] if len(found.classes) == 2 else each for each in found.codes()]  # of two columns, one says everything
+    codes = [each[:, 1:] if len(found.classes) == 2 else each for each in found.codes()]  # one column suffices for two classes
     if per_sequence:
         codes = [np.repeat(each, length, axis=0) for each, length in zip(codes, series.lengths.tolist(), strict=True)]
     return Asked(series, Series(codes, "list", "y"), tuple(found.classes.tolist()), per_sequence)

@@ -24,22 +24,22 @@ Sparse = scipy.sparse.csr_array
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """A network in its linear regime, x(t+1) = M x(t) + B s(t). `esn.linearised()` makes it.
+    """A network in its linear regime, x(t+1) = M x(t) + B s(t). `esn.linearised()` returns it.
 
         M = (I - A) O + A D W,   B = A D W_in,   A = diag(leak rates),   D = diag(f'(h))
 
-    D is the identity at the origin without bias, O the identity unless a reservoir has a `residual`.
+    D is the identity at the origin without bias. O is the identity unless a reservoir has a `residual`.
 
     Attributes
     ----------
     M : (N, N) csr_array
-        Map of the state x (N,).
+        Matrix that multiplies the state x (N,).
     B : (N, F) array
-        Map of the input s (F,).
+        Matrix that multiplies the input s (F,).
     slices : tuple of slice
-        Places of each reservoir's neurons.
+        Positions of each reservoir's neurons in the state.
     direct : (M, B)
-        M and B without the couplings that act within a step (coupling_delay=0): each block is a reservoir by itself.
+        M and B without the couplings that act within a step (coupling_delay=0): each diagonal block is one reservoir.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class LinearSystem:
     direct: tuple[Sparse, Floats]
 
     def part(self, reservoir: int) -> LinearSystem:
-        """One reservoir alone, without the others.
+        """Return the linear system of one reservoir without the others.
 
         Parameters
         ----------
         reservoir : int
-            Number of the reservoir, from 0.
+            Index of the reservoir, from 0.
         """
         if isinstance(reservoir, bool) or reservoir not in range(len(self.slices)):
             known = ", ".join(map(str, range(len(self.slices))))
@@ -72,22 +72,25 @@ class LinearSystem:
         return LinearSystem(M, B, (slice(0, len(B)),), (M, B))
 
     def modes(self) -> tuple[Complex, Complex, Complex]:
-        """Eigenvalues lambda (N,), left eigenvectors as rows V (N, N) and right ones as columns V^-1: V M = diag(lambda) V."""
+        """Eigenvalues lambda (N,), left eigenvectors V (N, N) as rows and right eigenvectors V^-1 as columns.
+
+        V M = diag(lambda) V
+        """
         values, right = np.linalg.eig(self.M.toarray())
         if np.linalg.cond(right) > 1e12:
             raise ValueError(
-                "M has no basis of eigenvectors, or nearly none (a delay line has none, nor have equal reservoirs in a chain): "
-                "its modes do not relax one by one. `relaxation` needs no basis."
+                "M has no basis of eigenvectors, or a nearly singular one, as for a delay line or equal reservoirs in a chain: "
+                "its modes do not relax independently. Use `relaxation`, which needs no basis."
             )
         return values.astype(np.complex128), np.linalg.inv(right).astype(np.complex128), right.astype(np.complex128)
 
     def relaxation(self, state: npt.ArrayLike, steps: int) -> Floats:
-        """Relaxation without input, (steps + 1, N): x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps.
+        """States without input, (steps + 1, N): x(t) = M^t x(0) = V^-1 diag(lambda^t) V x(0) for t = 0 ... steps.
 
         Parameters
         ----------
         state : (N,)
-            x(0).
+            First state x(0).
         steps : int
             Number of steps.
         """
@@ -97,12 +100,12 @@ class LinearSystem:
         return np.stack(path)
 
     def delay_kernel(self, delays: int) -> Floats:
-        """The response to past inputs, (delays + 1, N, F): K_j = M^j B, with x(t+1) = sum_j K_j s(t-j) exactly.
+        """Response to past inputs, (delays + 1, N, F): K_j = M^j B, with x(t+1) = sum_j K_j s(t-j) exactly.
 
         Parameters
         ----------
         delays : int
-            Largest j.
+            Largest delay j.
         """
         kernel = [self.B]
         for _ in range(checks.integer(delays, "delays")):
@@ -110,7 +113,7 @@ class LinearSystem:
         return np.stack(kernel)
 
     def difference_kernel(self, order: int) -> Floats:
-        """The response to differences of the input, (order + 1, N, F): x(t+1) = sum_n C_n nabla^n s(t).
+        """Response to differences of the input, (order + 1, N, F): x(t+1) = sum_n C_n nabla^n s(t).
 
             C_n = (-(I - M)^-1 M)^n (I - M)^-1 B,   nabla s(t) = s(t) - s(t-1)
 
@@ -120,7 +123,7 @@ class LinearSystem:
         Parameters
         ----------
         order : int
-            Largest n.
+            Largest order n.
         """
         try:
             inverse = scipy.sparse.linalg.splu(scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.B)) - self.M))
@@ -171,7 +174,7 @@ def linearise(
 
 
 def mode_relaxation(values: Complex, start: Complex, steps: int) -> Complex:
-    """Relax every mode of a linear system from its start: y_i(t) = lambda_i^t y_i(0).
+    """Relaxation of every mode of a linear system: y_i(t) = lambda_i^t y_i(0).
 
     Parameters
     ----------

@@ -3,9 +3,9 @@
     linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
     nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
 
-Both are ridge regressions, judged on held-out data. The memory of the problem is the window after which longer ones stop
-helping. The error of the linear filter there shows how nonlinear the problem is. Correlations alone do not show it: a product
-of two inputs may be uncorrelated with both.
+Both are ridge regressions, judged on held-out data. The memory of the problem is the shortest window that no longer window
+improves on. The error of the linear filter at this window shows how nonlinear the problem is. Correlations alone do not show
+the memory: a product of two inputs may be uncorrelated with both.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MOST_COLUMNS = 512  # lags times features
 RANDOM_FEATURES = 200
 GAIN = 0.5
 PENALTIES = 10.0 ** np.arange(-8, 3, 2)
-# A window suffices when no longer one is better by more than this.
+# A window suffices if no longer window is better by more than this factor.
 TOLERANCE = 1.1
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Errors of filters of the last L inputs on held-out data, in standard deviations of the target there.
+    """Memory of a problem: errors of filters of the last L inputs, in standard deviations of the held-out target.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Memory:
     nonlinear : (n,) array
         Error of the better of the two filters.
     targets : tuple of Memory
-        Errors of every target by itself, if there are several.
+        Memory of each target, if there are several targets.
     steps : int
-        m, the shortest window about as good as the best; for several targets, the longest memory.
+        Memory m: the shortest window about as good as the best; for several targets, the longest memory.
     """
 
     windows: npt.NDArray[np.int64]
@@ -57,19 +57,19 @@ class Memory:
 
     @property
     def place(self) -> int:
-        """Number of the window that is the memory."""
+        """Index of the memory among the windows."""
         if self.targets:
             return max(each.place for each in self.targets)
         return int(np.flatnonzero(self.nonlinear <= TOLERANCE * self.nonlinear.min())[0])
 
     @property
     def steps(self) -> int:
-        """m, the shortest window about as good as the best."""
+        """Memory m: the shortest window about as good as the best."""
         return int(self.windows[self.place])
 
     @property
     def table(self) -> Table:
-        """The errors of all windows."""
+        """Errors of both filters, one row per window."""
         rows = zip(self.windows.tolist(), self.linear.tolist(), self.nonlinear.tolist(), strict=True)
         note = f"Memory: {counted(self.steps)}, the shortest window within {TOLERANCE:g} of the least error."
         apart = [f"target {o}: {counted(each.steps)}" for o, each in enumerate(self.targets)]
@@ -81,28 +81,32 @@ class Memory:
 
 
 def memory(u: SeriesLike, y: SeriesLike, *, longest: int | None = None, seed: int = 0) -> Memory:
-    """The memory needed to predict y(t) from u(t), u(t-1), ...: the error of filters of the last L inputs, against L.
+    """Measure the memory of a problem: the number of last inputs needed to predict the target.
 
         linear      y(t) ~ A z(t) + b                          z(t) = (u(t), ..., u(t - L + 1)), standardised
         nonlinear   y(t) ~ A z(t) + B tanh(C z(t) + d) + b     C, d random and fixed
 
-    Both are ridge regressions, judged on held-out data. Several targets are judged together and one by one; the longest memory
-    counts.
+    Both filters are ridge regressions, judged on held-out data for several window lengths L. Several targets are judged
+    together and one by one; the longest memory counts.
 
     Parameters
     ----------
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T, O), (B, T, O) or list of (T_b, O)
-        Targets, step by step.
+        Targets of every step.
     longest : int or None
         Longest window, in steps; None: 128, or less for short series or many features.
     seed : int
-        Random seed of the features of the nonlinear filter.
+        Random seed of C and d in the nonlinear filter.
 
     Returns
     -------
     Memory
+
+    See Also
+    --------
+    echoscale.timescales.of_signal : Timescales in data by correlations.
 
     Examples
     --------
@@ -125,7 +129,7 @@ def measured(series: Series, targets: Series, longest: int | None, seed: int, *,
     offset = rng.uniform(-1, 1, RANDOM_FEATURES)
     with one_thread():
         squares = np.array([_squares(inputs, outputs, int(each), longest, projection, offset, whole) for each in windows])
-    # (windows, filters, penalties, targets); every filter has the best penalty, for all targets or for its own.
+    # (windows, filters, penalties, targets): each filter takes its best penalty, over all targets together and for each target.
     together = np.sqrt(squares.mean(axis=-1)).min(axis=-1)
     apart = np.sqrt(squares).min(axis=2)
     several = [
@@ -144,7 +148,7 @@ def _squares(
     mixing = GAIN / np.sqrt(train.shape[1]) * projection[:window].reshape(train.shape[1], -1)
     rows, judged = (np.concatenate([each, np.tanh(each @ mixing + offset)], axis=1) for each in (train, held_out))
     mean, middle, spread = rows.mean(axis=0), known.mean(axis=0), unknown.std(axis=0)
-    spread = np.where(spread > 0, spread, 1)  # a target that is constant there keeps its units
+    spread = np.where(spread > 0, spread, 1)  # a target that is constant on held-out data keeps its units
     rows, judged, known, unknown = rows - mean, judged - mean, known - middle, unknown - middle
     gram, cross = rows.T @ rows, rows.T @ known
     results = []
@@ -187,11 +191,11 @@ def _longest(series: Series, longest: int | None, whole: bool) -> int:
 
 
 def _standardised(series: Series, longest: int, whole: bool) -> list[Floats]:
-    """Every feature with mean 0 and variance 1; of too many steps, some series and the first steps of each."""
+    """Every feature with mean 0 and variance 1; long data are cut to some series and the first steps of each."""
     share = max(MOST_ROWS // series.count, 2 * longest if whole else 4 * longest + 8)
     rows = [np.asarray(each)[:share] for each in series.values]
     kept = int(np.searchsorted(np.cumsum([len(each) for each in rows]), MOST_ROWS)) + 1
-    # From among all series: the first ones may be of one kind.
+    # Spread over all series, since the first ones may be of one kind.
     which = np.unique(np.linspace(0, len(rows) - 1, min(kept, len(rows))).round().astype(int))
     some = Series([rows[b] for b in which], "list", series.name)
     return [each * np.sqrt(some.lengths.sum()) for each in centred(some)]

@@ -5,12 +5,13 @@ For large random W the eigenvalues 1 + z lie where
 
     rho^2 mean_i alpha_i^2 / |z + alpha_i|^2 >= 1
 
-(Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R). With w(z) the root of rho^2 mean_i alpha_i^2 / D_i = 1, D_i = |z +
-alpha_i|^2 + w alpha_i^2, where there is one above 0, and w = 0 elsewhere, the share of eigenvalues left of x is
+(Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R). Let w(z) be the root of rho^2 mean_i alpha_i^2 / D_i = 1 above 0,
+with D_i = |z + alpha_i|^2 + w alpha_i^2, and w = 0 if there is none. The share of eigenvalues left of x is a mixture over the
+neurons:
 
-    P(Re z <= x) = 1/2 + 1 / (2 pi) mean_i integral over y of (x + alpha_i) / D_i(x + i y)
+    P(Re z <= x) = 1/2 + 1 / (2 pi) mean_i integral over y of (x + alpha_i) / D_i(x + i y),   tau = -dt / Re z
 
-a mixture over the neurons, and tau = -dt / Re z. With a single leak rate this is `timescales.cumulative`.
+With a single leak rate this is `timescales.cumulative`.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 from echoscale.network.leaks import LogNormal, LogUniform, places_of
 
-QUANTILES = 200  # of a distribution
-NODES = 24  # of the integral over y
+QUANTILES = 200  # that stand for a distribution
+NODES = 24  # of the quadrature over y
 MOST_ROUNDS = 60
-AT_ONCE = 1 << 18  # numbers: they stay in the cache
-TINY = 1e-60  # where a neuron's own leak rate is hit
+AT_ONCE = 1 << 18  # numbers that fit into the cache
+TINY = 1e-60  # avoids 0 / 0 where x is minus a neuron's leak rate
 
 
 def mixture_cumulative(
     tau: npt.ArrayLike, leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> Any:
-    """P(timescale <= tau) for a reservoir whose neurons have different leak rates.
+    """Probability of a timescale up to tau in a reservoir whose neurons have different leak rates.
 
     Parameters
     ----------
     tau : float or array
         Timescales, in units of time.
     leak_rates : (n,) array, LogUniform or LogNormal
-        alpha_i of every neuron, such as `esn.matrices().leak_rate`, or their distribution.
+        Leak rates alpha_i of all neurons, such as `esn.matrices().leak_rate`, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -70,16 +71,16 @@ def mixture_cumulative(
 def mixture_density(
     tau: npt.ArrayLike, leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> Any:
-    """Density of the timescales, p(tau) = d/dtau P(timescale <= tau): the derivative of `mixture_cumulative`.
+    """Density of the timescales of a reservoir whose neurons have different leak rates, the derivative of `mixture_cumulative`.
 
     Parameters
     ----------
     tau : float or array
         Timescales, in units of time.
     leak_rates : (n,) array, LogUniform or LogNormal
-        alpha_i of every neuron, or their distribution.
+        Leak rates alpha_i of all neurons, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -108,14 +109,16 @@ def mixture_density(
 def mixture_bounds(
     leak_rates: npt.ArrayLike | LogUniform | LogNormal, spectral_radius: float, dt: float = 1.0
 ) -> tuple[float, float]:
-    """Shortest and longest timescale, tau = -dt / x at the real x with rho^2 mean_i alpha_i^2 / (x + alpha_i)^2 = 1.
+    """Shortest and longest timescale of a reservoir whose neurons have different leak rates.
+
+        tau = -dt / x   at the real x with   rho^2 mean_i alpha_i^2 / (x + alpha_i)^2 = 1
 
     Parameters
     ----------
     leak_rates : (n,) array, LogUniform or LogNormal
-        alpha_i of every neuron, or their distribution.
+        Leak rates alpha_i of all neurons, or their distribution.
     spectral_radius : float
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -154,7 +157,7 @@ def rates_of(leak_rates: npt.ArrayLike | LogUniform | LogNormal) -> Floats:
 
 
 def _over(tau: npt.ArrayLike, alpha: Floats, rho: float, dt: float, share: Any, slopes: bool) -> Any:
-    """A function of x = -dt / tau for several tau at once; its integral over y is split at the edge of the spectrum."""
+    """A function of x = -dt / tau for several tau at once; the integral over y is split at the edge of the spectrum."""
     times = np.asarray(tau, np.float64)
     if np.isnan(times).any():
         raise ValueError("tau holds NaN; timescales are numbers.")
@@ -197,7 +200,7 @@ def _root(base: Floats, square: Floats, weight: Floats, rho: float) -> Floats:
     Newton's method on 1 / mean = rho^2, whose left side is concave and nearly linear in v, rises from 0 to the root.
     """
     v: Floats = np.zeros(base.shape[:-1])
-    most = rho**2 * float(np.max(square / weight))  # the root is at most that
+    most = rho**2 * float(np.max(square / weight))  # upper bound of the root
     for _ in range(MOST_ROUNDS):
         D = base + v[..., None] * weight + TINY
         mean = np.mean(square / D, axis=-1)

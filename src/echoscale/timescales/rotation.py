@@ -3,9 +3,9 @@
     lambda = (1 - alpha) lambda_O + alpha rho lambda_W                           where O and W commute (shift and ring)
     |lambda|^2 within (1 - alpha)^2 +- (alpha rho)^2, theta uniform on the circle     O a shift or random, W large and random
 
-A mode's envelope falls by e in the decay time -dt / log |lambda|, and it turns once in the period 2 pi dt / |theta|. With O a
-shift or a random rotation the two are independent: leak rate and radius set the decay time, O sets all frequencies. (The
-moduli: Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R with M_0 = (1 - alpha) O.)
+A mode's envelope falls by a factor e in the decay time -dt / log |lambda|, and the mode oscillates with the period
+2 pi dt / |theta|. With O a shift or a random rotation the two are independent: leak rate and spectral radius set the decay
+time, O sets all frequencies. (The moduli: Ahmadian, Fumarola and Miller 2015, for M = M_0 + L W R with M_0 = (1 - alpha) O.)
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from echoscale._internal.types import Floats
 
 
 def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:
-    """Shortest and longest decay time with `residual` "shift" or "orthogonal".
+    """Shortest and longest decay time of a residual reservoir (`residual` "shift" or "orthogonal").
 
         -dt / log |lambda|   at   |lambda|^2 = (1 - alpha)^2 -+ (alpha rho)^2
 
-    The shortest is 0 if alpha rho >= 1 - alpha, the longest is infinite if the largest modulus reaches 1.
+    The shortest is 0 if alpha rho >= 1 - alpha. The longest is infinite if the largest modulus reaches 1.
 
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho >= 0.
+        Spectral radius rho >= 0.
     dt : float
         Time between two steps.
 
@@ -51,20 +51,20 @@ def decay_bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: f
 
 
 def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """Probability of a decay time up to `time`, with `residual` "shift" or "orthogonal".
+    """Probability of a decay time up to `time` in a residual reservoir (`residual` "shift" or "orthogonal").
 
         P = 1/2 + (2 r^2 - sqrt(s^2 + 4 c r^2)) / (2 s),   r = e^(-dt / time),   c = (1 - alpha)^2,   s = (alpha rho)^2
 
-    It is 0 below and 1 above `decay_bounds`. All arguments broadcast.
+    P is 0 below and 1 above `decay_bounds`. All arguments broadcast.
 
     Parameters
     ----------
     time : float or array
         Decay times, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho > 0.
+        Spectral radius rho > 0.
     dt : float
         Time between two steps.
 
@@ -88,7 +88,7 @@ def decay_cumulative(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_rad
 
 
 def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """Density of the decay times, the derivative of `decay_cumulative`.
+    """Density of the decay times of a residual reservoir, the derivative of `decay_cumulative`.
 
         p(time) = 2 r^2 dt / (s time^2) (1 - c / sqrt(s^2 + 4 c r^2))
 
@@ -97,9 +97,9 @@ def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius
     time : float or array
         Decay times, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho > 0.
+        Spectral radius rho > 0.
     dt : float
         Time between two steps.
 
@@ -124,12 +124,14 @@ def decay_density(time: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius
 
 
 def period_cumulative(period: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """Probability of a period up to p, 1 - 2 dt / p from p = 2 dt on: theta is uniform for all leak rates and radii.
+    """Probability of a period up to p in a residual reservoir, the same for all leak rates and spectral radii.
+
+        P = 1 - 2 dt / p   for p >= 2 dt, else 0
 
     Parameters
     ----------
     period : float or array
-        p, in units of time.
+        Periods p, in units of time.
     dt : float
         Time between two steps.
 

@@ -2,7 +2,7 @@
 
     r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
 
-(paper, Figs. 3B, 4B and 6B: the timescales of a task are read off its autocorrelation).
+(paper, Figs. 3B, 4B and 6B: the autocorrelation of a task shows its timescales).
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ MOST_LAGS = 1000
 
 @dataclass(frozen=True, eq=False)
 class SignalTimescales:
-    """Correlations up to a lag, with limits of significance.
+    """Autocorrelations and cross-correlations of input and target, with limits of significance: the result of `of_signal`.
 
-        r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
-
-    A correlation beyond its limit is significant: chance exceeds it anywhere among the lags with probability `level`.
+    A correlation beyond its limit is significant: by chance, any lag exceeds the limit with probability `level`.
 
     Attributes
     ----------
     lags : (L + 1,) array
-        0 ... L, in steps.
+        Lags 0 ... L, in steps.
     inputs : (L + 1, F) array
         Autocorrelation of the input.
     targets : (L + 1, O) array
-        Autocorrelation of the target; O = 0 if there is none.
+        Autocorrelation of the target; O = 0 without a target.
     cross : (L + 1, F, O) array
         Correlation of u(t - lag) and y(t).
     input_limit, target_limit : (L + 1, F) and (L + 1, O) arrays
@@ -68,22 +66,22 @@ class SignalTimescales:
 
     @property
     def significant_inputs(self) -> Flags:
-        """Which lags of the input's autocorrelation are significant, (L + 1, F)."""
+        """Whether each lag of the input's autocorrelation is significant, (L + 1, F)."""
         return np.abs(self.inputs) > self.input_limit
 
     @property
     def significant_targets(self) -> Flags:
-        """Which lags of the target's autocorrelation are significant, (L + 1, O)."""
+        """Whether each lag of the target's autocorrelation is significant, (L + 1, O)."""
         return np.abs(self.targets) > self.target_limit
 
     @property
     def significant_cross(self) -> Flags:
-        """Which lags of the cross-correlation are significant, (L + 1, F, O)."""
+        """Whether each lag of the cross-correlation is significant, (L + 1, F, O)."""
         return np.abs(self.cross) > self.cross_limit
 
     @property
     def table(self) -> Table:
-        """For every signal and pair: the lag of decay to 1/e, the strongest lag after 0, the last significant lag."""
+        """One row per signal and pair: the lag of decay to 1/e, the strongest lag after 0, and the last significant lag."""
         rows = [_row(f"u{f}", self.inputs[:, f], self.significant_inputs[:, f], self.dt) for f in range(self.inputs.shape[1])]
         outputs = range(self.targets.shape[1])
         rows += [_row(f"y{o}", self.targets[:, o], self.significant_targets[:, o], self.dt) for o in outputs]
@@ -102,7 +100,7 @@ class SignalTimescales:
         return str(self.table)
 
     def plot(self) -> Figure:
-        """Autocorrelations (left) and input-target correlations (right); dots are significant lags, bands are chance."""
+        """Plot autocorrelations (left) and cross-correlations (right). Dots are significant lags, bands are chance level."""
         from matplotlib.figure import Figure
 
         panels = 2 if self.targets.shape[1] else 1
@@ -124,7 +122,7 @@ class SignalTimescales:
 def of_signal(
     u: SeriesLike, y: SeriesLike | None = None, *, lags: int | None = None, dt: float = 1.0, level: float = 0.01
 ) -> SignalTimescales:
-    """Autocorrelation of input and target and their cross-correlation, by FFT.
+    """Timescales in data: autocorrelations of input and target, and their cross-correlation.
 
         r_ab(k) = sum_t (a(t - k) - mean a)(b(t) - mean b) / sqrt(sum_t (a - mean a)^2 sum_t (b - mean b)^2)
 
@@ -133,9 +131,9 @@ def of_signal(
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T, O), (B, T, O), list of (T_b, O) or None
-        Targets, step by step.
+        Targets of every step; None: no targets.
     lags : int or None
-        Largest lag; None: a quarter of the shortest series, at most 1,000.
+        Largest lag, in steps; None: a quarter of the shortest series, at most 1,000.
     dt : float
         Time between two steps.
     level : float
@@ -144,6 +142,10 @@ def of_signal(
     Returns
     -------
     SignalTimescales
+
+    See Also
+    --------
+    echoscale.timescales.memory : Memory of a problem, also if it is nonlinear.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def of_signal(
     auto_in, auto_out = (_diagonal(each, max(last, default)) for each in (inputs, outputs))
     cross = correlation(inputs, outputs, last)
     total = int(series.lengths.sum())
-    # An autocorrelation at lag 0 is no test.
+    # An autocorrelation is always 1 at lag 0.
     z_own, z_cross = (NormalDist().inv_cdf(1 - level / (2 * count)) for count in (last, last + 1))
     shown = slice(0, last + 1)
     limit_in, limit_out = (z_own * np.sqrt(_variance_beyond(each[shown]) / total) for each in (auto_in, auto_out))
@@ -184,7 +186,7 @@ def of_signal(
 
 
 def centred(series: Series) -> list[Floats]:
-    """Every series minus the mean of all, scaled so that the squares of each feature sum to 1 over all series."""
+    """Every series minus the mean of all series, scaled so that the squares of each feature sum to 1 over all series."""
     rows = [np.asarray(each, np.float64) for each in series.values]
     mean = np.concatenate(rows).mean(axis=0)
     apart = [each - mean for each in rows]
@@ -195,7 +197,7 @@ def centred(series: Series) -> list[Floats]:
             f"feature {flat[0]} of {series.name} is constant ({mean[flat[0]]:g}) over {sum(map(len, rows))} steps: it has no "
             "timescale. Leave it out."
         )
-    apart = [each / largest for each in apart]  # so that squares neither overflow nor vanish
+    apart = [each / largest for each in apart]  # squares must neither overflow nor vanish
     size = np.sqrt(sum((each**2).sum(axis=0) for each in apart))
     return [each / size for each in apart]
 
@@ -221,19 +223,19 @@ def _diagonal(rows: list[Floats], lags: int) -> Floats:
 
 
 def _variance_beyond(correlations: Floats) -> Floats:
-    """1 + 2 sum_{0 < i < k} r_i^2, (L + 1, columns): T times the variance of r_k if all from lag k on is chance."""
-    squares = np.cumsum(correlations**2, axis=0) - correlations**2  # of the lags before each
+    """1 + 2 sum_{0 < i < k} r_i^2, (L + 1, columns): T times the variance of r_k if no correlation is left from lag k on."""
+    squares = np.cumsum(correlations**2, axis=0) - correlations**2  # sum over the lags before each lag
     return np.maximum(1 + 2 * (squares - 1), 1)
 
 
 def decay_lag(correlations: Floats) -> int | None:
-    """The first lag at which the size of a correlation is below 1/e of its size at lag 0; None if it stays above."""
+    """The first lag at which |correlation| is below 1/e of its value at lag 0; None if it stays above."""
     below = np.flatnonzero(np.abs(correlations) < abs(correlations[0]) / math.e)
     return int(below[0]) if len(below) else None
 
 
 def _row(name: str, values: Floats, marked: Flags, dt: float, after: int = 0) -> tuple[Any, ...]:
-    """One row of the table; the strongest lag is sought beyond `after`, since an autocorrelation is always strongest at 0."""
+    """One row of the table. The strongest lag is sought beyond `after`, since an autocorrelation is always strongest at 0."""
     decayed = decay_lag(values) if after == 0 else None
     strongest = after + 1 + int(np.abs(values[after + 1 :]).argmax())
     hits = np.flatnonzero(marked[after + 1 :]) + after + 1

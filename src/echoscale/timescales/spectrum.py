@@ -24,16 +24,16 @@ DECAY = ("decay_min", "decay_max")  # only for networks whose modes turn
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues lambda of x(t+1) = M x(t), the largest real part first. `esn.spectrum()` makes it.
+    """Spectrum of a network in its linear regime, x(t+1) = M x(t). `esn.spectrum()` returns it.
 
     Attributes
     ----------
     eigenvalues : (n,) complex array
-        Eigenvalues of M.
+        Eigenvalues lambda of M, the largest real part first.
     weights : (N, N) matrix
-        W with spectral radii and couplings, the origin of M.
+        Recurrent matrix W of M, with spectral radii and couplings.
     complete : bool
-        Whether all N eigenvalues are known; for large networks only the outermost are computed.
+        Whether all N eigenvalues are known. For large networks only the outermost are computed.
     dt : float
         Time between two steps.
 
@@ -52,7 +52,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, M: Square, W: Square, dt: float = 1.0) -> Spectrum:
-        """The spectrum of a linear map.
+        """Compute the spectrum of a linear map.
 
         Parameters
         ----------
@@ -68,44 +68,44 @@ class Spectrum:
 
     @property
     def units(self) -> int:
-        """N, the number of neurons."""
+        """Number of neurons N."""
         return int(self.weights.shape[0])
 
     @cached_property
     def of_weights(self) -> Complex:
-        """Eigenvalues of W, (n,), sorted in the same way; computed on first use."""
+        """Eigenvalues of W, (n,), the largest real part first; computed on first use."""
         return eigenvalues(self.weights)[0]
 
     @property
     def timescales(self) -> Floats:
-        """Timescales tau = dt / (1 - Re lambda), (n,), longest first; infinite if a mode does not decay (Re lambda >= 1)."""
+        """Timescales tau = dt / (1 - Re lambda), (n,), the longest first; infinite for modes with Re lambda >= 1."""
         gap = 1 - self.eigenvalues.real
         times: Floats = np.divide(self.dt, gap, out=np.full(len(gap), np.inf), where=gap > 0)
         return times
 
     @property
     def decay_times(self) -> Floats:
-        """Decay time of every mode's envelope, -dt / log |lambda|, (n,): 0 for lambda = 0, infinite from |lambda| = 1 on."""
+        """Decay time of every mode's envelope, -dt / log |lambda|, (n,): 0 for lambda = 0, infinite for |lambda| >= 1."""
         with np.errstate(divide="ignore"):
             rate = -np.log(np.abs(self.eigenvalues))
             return np.where(rate > 0, self.dt / rate, np.inf)
 
     @property
     def periods(self) -> Floats:
-        """Period of every mode, 2 pi dt / |arg lambda|, (n,); infinite if the mode does not oscillate."""
+        """Period of every mode, 2 pi dt / |arg lambda|, (n,); infinite for modes that do not oscillate."""
         turn = np.where(self.eigenvalues == 0, 0.0, np.abs(np.angle(self.eigenvalues)))
         times: Floats = np.divide(2 * np.pi * self.dt, turn, out=np.full(len(turn), np.inf), where=turn > 0)
         return times
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Decay time against period, one point for every mode.
+        """Plot decay time against period, one point per mode.
 
-        Modes that do not oscillate are at the right edge, on a dashed line. Modes that do not decay are left out.
+        Modes that do not oscillate lie on a dashed line at the right edge. Modes that do not decay are left out.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
-            Where to plot; None: a new figure.
+            Axes to plot into; None: a new figure.
 
         Returns
         -------
@@ -132,9 +132,9 @@ class Spectrum:
 
 
 def table(spectra: dict[str, Spectrum], dt: float = 1.0, turns: bool = False) -> Table:
-    """One row for every named spectrum: extremes and quantiles of the measured timescales, and the periods.
+    """One row per spectrum: extremes and quantiles of the measured timescales, and the periods.
 
-    `turns` adds the decay times: for modes that turn, 1 / (1 - Re lambda) mixes decay and frequency.
+    `turns` adds the decay times, since 1 / (1 - Re lambda) mixes decay and frequency of modes that oscillate.
     """
     notes: list[str] = []
     rows = tuple(

@@ -1,15 +1,15 @@
 """A first network for a problem: formulas derive its timescales from the data, and a search on folds of time improves it.
 
 Everything is measured on standardised data. With m the memory of the problem (`memory`; at least 3), tau_u the correlation time
-of the input, and e the error that a linear filter of m inputs makes, the search starts from
+of the input, and e the error of a linear filter of m inputs, the search starts from
 
     fastest level      leak_rate alpha_1 = min(1, 20 / tau_u): 1, unless the input is sampled very finely
     slowest level      alpha_K = 4 / m: the neurons' own timescale is a quarter of the memory; levels between them geometrically
     spectral_radius    1 - 1 / (alpha_1 m), so that the longest timescale of the fastest level is the memory
-    drive              e / (1 + m / tau_u), e kept in [0.15, 1]: the root mean square of what the input adds inside tanh
+    drive              e / (1 + m / tau_u), e clipped to [0.15, 1]: the root mean square of the input's term inside tanh
     bias_scaling       0.2, which breaks the odd symmetry of tanh
 
-and `improved` continues it on folds of time. The constants were set on one group of problems and judged on another
+`improved` searches from there on folds of time. The constants were set on one group of problems and judged on another
 (benchmarks/suggest.py).
 """
 
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 LEAST_MEMORY, FINE_SAMPLING, SHARE_OF_MEMORY, LEAST_NONLINEARITY, BIAS = 3, 20, 4, 0.15, 0.2
 RADII = (0.5, 0.99)
 LARGE_OFFSET = 0.75  # largest constant that the input's mean may add inside tanh
-# Steps of data for a unit: fewer if nonlinear filters are better, or if the next input follows from the last ones.
+# Steps of data per unit: fewer if nonlinear filters are better, or if the next input follows from the last ones.
 STEPS_PER_UNIT, STEPS_PER_PLAIN_UNIT, STEPS_PER_DYNAMIC_UNIT = 10, 20, 5
 UNITS, DYNAMIC_UNITS = (50, 500), (100, 1000)
-NONLINEAR = 0.9  # of the linear filter's error
+NONLINEAR = 0.9  # share of the linear filter's error
 DYNAMICS, MUCH_BETTER = 0.1, 0.7  # error of a nonlinear filter, and its ratio to the error of the linear one
-# In closed loop a network feeds its own errors back: it is judged further ahead, and must not depend on rounding.
+# In closed loop a network feeds its own errors back: it is judged further ahead and must not depend on rounding.
 LEAST_DYNAMIC_DRIVE, LEAST_CORRELATION_TIMES = 0.1, 20
-TREND = 0.5  # of the variance
+TREND = 0.5  # share of the variance
 MOST_COLUMNS = 4  # columns that are searched for trends and seasons
 FEWEST_SEQUENCES = 8  # fewest sequences to hold out whole ones
 POOR = 0.95  # error in standard deviations of the target; the mean alone has 1
@@ -66,20 +66,21 @@ POOR = 0.95  # error in standard deviations of the target; the mean alone has 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suggested:
-    """The result of `suggest`: a network with the reasons for its hyper-parameters; print it to read them.
+    """A suggested network and the reasons for its hyper-parameters: the result of `suggest`. Print it to read them.
 
     Attributes
     ----------
     network : Network
-        The suggested network.
+        Suggested network.
     error : float or None
         Error of the network on held-out folds, in standard deviations of the target; None if no network was tried.
     reasons : tuple of str
-        Why these hyper-parameters. The last reason is the verdict: a comparison with ridge regression on lags.
+        Reasons for the hyper-parameters. The last reason is the verdict: a comparison with ridge regression on lags.
     washout : int
-        Number of steps after which the slowest level has forgotten its start.
+        Recommended washout in steps: three times the longest timescale of the last level, or a tenth of the shortest series
+        if that is less.
     memory : Memory
-        Errors of filters of the last inputs, against the length of their windows.
+        Errors of filters of the last inputs for several lengths of the window.
 
     Examples
     --------
@@ -101,18 +102,18 @@ class Suggested:
 
     @property
     def table(self) -> Table:
-        """Errors of linear and nonlinear filters of the last inputs, one row for each window."""
+        """Errors of linear and nonlinear filters of the last inputs, one row per window."""
         return self.memory.table
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Errors of filters against the length of their windows, with the timescales of every level as bands.
+        """Plot the errors of the filters against the length of their windows, with the timescales of every level as a band.
 
         A band reaches from the neurons' own timescale, 1 / leak rate, to the longest timescale of the level.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
-            Where to plot; None: a new figure.
+            Axes to plot into; None: a new figure.
         """
         axes = new_axes() if axes is None else axes
         axes.plot(self.memory.windows, self.memory.linear, ".--", color="C0", label="linear filter")
@@ -141,44 +142,50 @@ def suggest(
     trials: bool = True,
     seed: int = 0,
 ) -> Suggested:
-    """A network whose levels cover the timescales of the problem, fast first: a starting point, not an optimum.
+    """Suggest a network whose levels cover the timescales of a problem, the fast level first.
 
         alpha_1 = min(1, 20 / tau_u),   alpha_K = 4 / m,   rho = 1 - 1 / (alpha_1 m)
 
-    m is the memory of the problem in steps (`memory`; for several targets the longest), and tau_u the correlation time of the
-    input. alpha_1 and alpha_K are the leak rates of the first and last level, rho is the spectral radius of all levels. From
-    there, about a hundred networks of at most 100 units are tried on folds of the data (`trials`). The reasons explain the
-    choice, and say how to deal with trends and seasons. The last reason is the verdict: the errors of the network and of
-    ridge regression on the last inputs, on the same held-out folds.
+    alpha_1 and alpha_K are the leak rates of the first and last level, and rho is the spectral radius of all levels. m is the
+    memory of the problem in steps (`memory`), and tau_u is the correlation time of the input. From these values, a search tries
+    about a hundred networks of at most 100 units on folds of the data. The result is a starting point, not an optimum. It
+    explains the choice, gives advice on trends and seasons, and compares the network with ridge regression on the last inputs,
+    on the same held-out folds.
 
     Parameters
     ----------
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T, O), (B, T, O), list of (T_b, O), labels, or None
-        Targets of every step, or labels of every step, (T,) or a list of (T_b,), or of every sequence, (B,). Trials judge
-        labels of sequences by pooled states. None: the next input is the target.
+        Targets of every step, or labels: one per step, (T,) or a list of (T_b,), or one per sequence, (B,). None: the next
+        input is the target.
     levels : int
         Number of reservoirs; each drives the next.
     units : int or None
-        Number of neurons in all levels together; None: one for every ten steps of data, or for every twenty if a linear
-        filter is as good, 50 to 500 in all. For dynamics without noise: one for every five, 100 to 1,000.
+        Total number of neurons. None: one neuron per ten steps of data, or per twenty steps if a linear filter is as good,
+        within 50 to 500; for dynamics without noise one per five steps, within 100 to 1,000.
     longest : int or None
         Longest memory to look for, in steps; see `memory`.
     labels : bool or None
-        Whether y holds labels; None: text, truth values, and whole numbers of few values that are not the future of an input.
+        Whether y holds labels. None: text, truth values, and whole numbers with few distinct values that are not the next
+        input are labels.
     scale : "standard" or None
-        "standard": the input scaling is for standardised inputs, which the estimators make themselves. None: it is for raw
-        inputs.
+        Units of the inputs. "standard": the input scaling is for standardised inputs, as the estimators make them. None: the
+        input scaling is for raw inputs.
     trials : bool
-        Whether networks are tried on the data, which takes about two seconds; False: the formulas alone.
+        Whether to try networks on the data, which takes about two seconds. False: the formulas alone.
     seed : int
         Random seed of the memory measurement and of the weights in the trials.
 
     Returns
     -------
     Suggested
-        `.network` with `.reasons`; print it to read them.
+        Network and reasons; print the result to read them.
+
+    See Also
+    --------
+    tune : Improve the hyper-parameters of a network by gradients.
+    echoscale.timescales.memory : Measure the memory of a problem alone.
 
     Examples
     --------
@@ -205,7 +212,7 @@ def suggest(
     best, verdict = start, "Verdict: none, since no network was tried (trials=False). Compare with ridge regression on lags."
     series, targets, weakest, floor = standard.inputs, [standard.targets], LEAST_DRIVE, ROBUST
     if dynamic:
-        # Noise-free dynamics need all digits; the least drive keeps such a network away from rounding.
+        # Noise-free dynamics need all digits: a lower bound on the drive keeps the network away from rounding.
         series, targets = _and_later(standard, max(round(correlation_time), 2))
         weakest, floor = LEAST_DYNAMIC_DRIVE, 0.0
     if trials:
@@ -252,13 +259,13 @@ def _start(found: Memory, correlation_time: float) -> Point:
 
 
 def _is_dynamic(problem: Asked, found: Memory) -> bool:
-    """Whether the next input follows from the last ones, nonlinearly and almost without noise."""
+    """Whether the next input follows nonlinearly and almost without noise from the last ones."""
     best = float(found.nonlinear.min())
     return problem.of_itself and best < DYNAMICS and best < MUCH_BETTER * float(found.linear.min())
 
 
 def _and_later(problem: Asked, later: int) -> tuple[Series, list[Series]]:
-    """Inputs, and targets of the same step and of `later` steps after it, as in a forecast in closed loop."""
+    """Inputs, and the targets at the same step and `later` steps after it, as in a forecast in closed loop."""
     if problem.inputs.lengths.min() < LEAST_CORRELATION_TIMES * later:
         return problem.inputs, [problem.targets]
     cut = [
@@ -276,7 +283,7 @@ def _units(steps: int, levels: int, found: Memory, dynamic: bool) -> int:
 
 
 def _correlation_time(series: Series) -> float:
-    """The lag of decay of the input's autocorrelation to 1/e (the last lag if it stays above), mean over the features."""
+    """The lag at which the input's autocorrelation falls to 1/e (the last lag if it stays above), mean over the features."""
     found = of_signal(series.values)
     lags = [decay_lag(found.inputs[:, f]) or int(found.lags[-1]) for f in range(found.inputs.shape[1])]
     return float(np.mean(lags))
@@ -314,10 +321,10 @@ def _about_the_problem(problem: Asked, found: Memory, correlation_time: float, d
     )
     if dynamic:
         reasons.append(
-            "Dynamics: the next input follows from the last ones, not linearly, and almost without noise. For a forecast in "
-            "closed loop fit the next input with dtype='float64', and judge the forecast itself: the error of one step does "
-            "not tell how far it reaches."
-            + (" The trials judged the next step and one a correlation time later alike." if later else "")
+            "Dynamics: the next input follows nonlinearly and almost without noise from the last ones. For a forecast in "
+            "closed loop, fit the next input with dtype='float64', and judge the forecast itself: the error of one step does "
+            "not show how far the forecast reaches."
+            + (" The trials judged the next step, and the step one correlation time later." if later else "")
         )
     return reasons
 
@@ -341,7 +348,7 @@ def _about_the_levels(rates: list[float], tried: bool) -> list[str]:
     if len(rates) == 1:
         return [f"R1 has leak rate {first:g}: its neurons' own timescale is {counted(1 / first)}."]
     if first == last:
-        why = "in the trials different ones were no better" if tried else "the memory is too short for different ones"
+        why = "different rates were no better in the trials" if tried else "the memory is too short for different rates"
         return [f"All levels have leak rate {first:g}: their neurons' own timescale is {counted(1 / first)}; {why}."]
     kinds = ("fast", "slow") if first > last else ("slow", "fast")
     return [
@@ -352,14 +359,14 @@ def _about_the_levels(rates: list[float], tried: bool) -> list[str]:
 
 def _about_the_trials(start: Point, best: Point) -> str:
     return (
-        f"Tried on folds of held-out data, with at most {MOST_UNITS} units and the ridge penalty chosen there, this "
-        f"network leaves an error of {best.error:.2g} standard deviations"
-        + (f"; the one that it was found from, {start.error:.2g}." if np.isfinite(start.error) else ".")
+        f"Tried on folds of held-out data, with at most {MOST_UNITS} units and the best ridge penalty, this network leaves an "
+        f"error of {best.error:.2g} standard deviations"
+        + (f"; the network of the formulas leaves {start.error:.2g}." if np.isfinite(start.error) else ".")
     )
 
 
 def _verdict(network: float, lags: float, window: int, limit: float, *, later: bool, pooled: bool) -> str:
-    """The comparison with ridge regression on the same held-out folds; a ratio of errors above the limit is chance."""
+    """The comparison with ridge regression on the same held-out folds; a ratio of errors above the limit may be chance."""
     mean = " (geometric mean of the next step and a later one)" if later else ""
     rival = "the last input" if window == 1 else f"the last {window} inputs"
     whole = ", pooled over the sequence," if pooled else ""
@@ -378,7 +385,7 @@ def _warnings(problem: Asked, found: Memory, tried: bool) -> list[str]:
     warnings = []
     if found.nonlinear[found.place] > POOR and not tried:
         warnings.append(
-            "No filter predicts the target: these inputs may not tell about it at all, and this network is a guess."
+            "No filter predicts the target: the inputs may hold no information about it, and this network is a guess."
         )
     if found.steps == found.windows[-1]:
         warnings.append(
@@ -387,7 +394,7 @@ def _warnings(problem: Asked, found: Memory, tried: bool) -> list[str]:
     pairs = zip(problem.inputs.values, problem.targets.values, strict=True)
     if all(np.array_equal(u, y) for u, y in pairs):
         warnings.append(
-            "The target is the input of the same step: no network is needed for that. For a forecast leave y out, or shift it."
+            "The target is the input of the same step: no network is needed. For a forecast, leave y out or shift it."
         )
     return warnings
 
@@ -397,8 +404,8 @@ def _about_units(drive: float, means: Floats, spreads: Floats) -> list[str]:
     warnings = []
     if spreads.max() > 10 * spreads.min():
         warnings.append(
-            f"The features' standard deviations differ by a factor of {spreads.max() / spreads.min():,.0f}: standardise them, "
-            "or the large ones drown the small ones."
+            f"The features' standard deviations differ by a factor of {spreads.max() / spreads.min():,.0f}: standardise the "
+            "features, or the large ones hide the small ones."
         )
     offset = float(np.linalg.norm(means) / np.linalg.norm(spreads))
     if drive * offset > LARGE_OFFSET:
@@ -425,15 +432,15 @@ def _trends_and_seasons(columns: dict[str, Floats]) -> list[str]:
     if trends:
         told = ", ".join(f"{share:.0%} of the variance of {name}" for name, share in trends.items())
         reasons.append(
-            f"Trend: a straight line explains {told}. A network does not follow it beyond the values it was fitted to: "
-            "difference the series, or predict the change from now on."
+            f"Trend: a straight line explains {told}. A network does not follow a trend beyond the range of its training data: "
+            "difference the series, or predict the change from the last value."
         )
     periods = {name: period for name, each in columns.items() if (period := season(each))}
     for period in dict.fromkeys(periods.values()):
         names = [name for name, each in periods.items() if each == period]
         reasons.append(
-            f"Season: {' and '.join(names)} {'comes' if len(names) == 1 else 'come'} back after {counted(period)}. Give the "
-            f"network the value of {counted(period)} before as an input, or inputs of a calendar (sine and cosine of "
-            f"2 pi t / {period}), or difference over the season."
+            f"Season: {' and '.join(names)} {'repeats' if len(names) == 1 else 'repeat'} after {counted(period)}. Give the "
+            f"network the value {counted(period)} earlier as an input, or calendar inputs (sine and cosine of "
+            f"2 pi t / {period}), or take differences over the season."
         )
     return reasons

@@ -5,9 +5,9 @@
 With one label per sequence, rows are pooled states of whole sequences, and folds are sequences. `of_lags` judges ridge
 regression on the last inputs on the same folds.
 
-Each round varies hyper-parameters, all on lanes of one run: first those of the `candidates` from which the estimators choose,
-then input strength and spectral radius, the leak rates, both again, and finally the first two in finer steps. A round changes
-the network only for a clear gain.
+Each round varies hyper-parameters on the lanes of one run: first the `candidates` from which the estimators choose, then drive
+and spectral radius, then the leak rates, both again, and finally drive and spectral radius in finer steps. A round changes the
+network only for a clear gain.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from echoscale.readouts.statistics import Statistics, of_rows, split_statistics
 from echoscale.timescales.candidates import Candidate, candidates, shortened
 
 MOST_STEPS, MOST_UNITS = 4000, 100  # in a trial: more would change little and cost time
-MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # where whole sequences are judged
-DRAWS = 2  # of the weights
-PENALTIES = RELATIVE[::2]  # relative ones: a decade apart
+MOST_SEQUENCE_STEPS, SEQUENCE_FOLDS = 40_000, 5  # if whole sequences are judged
+DRAWS = 2  # random draws of the weights
+PENALTIES = RELATIVE[::2]  # a decade apart
 SMALLEST = 1e-24  # a smaller squared error is rounding
 DRIVES, RADII = (0.01, 0.03, 0.1, 0.3, 1.0), (0.3, 0.7, 0.9, 0.97)
-RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to the slower one of the best so far
+RATES, SLOWEST = 6, 0.07  # leak rates from 1 down to this, or to the slowest of the best network so far
 FINER_DRIVES, FINER_GAPS = (0.55, 1.0, 1.8, 3.0), (0.4, 0.65, 1.0, 1.6, 2.5)
 LEAST_DRIVE, LARGEST_RADIUS = 0.003, 0.995
 
@@ -54,7 +54,7 @@ class Point:
     radius : float
         Spectral radius of all levels.
     drive : float
-        Root mean square of what the input adds inside tanh.
+        Root mean square of the input's term inside tanh.
     error : float
         E, in standard deviations of the targets; infinite before the trial.
     """
@@ -83,7 +83,7 @@ def improved(
     network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
     gain = clearly_less(rows_of(series, per_sequence))
     first = candidates(int(series.lengths.max()))
-    lanes = 1 + RATES * (RATES + 1) // 2  # the same number in every round, so that all share one program
+    lanes = 1 + RATES * (RATES + 1) // 2  # the same number in every round: all rounds share one compiled program
     best = start = replace(start, drive=max(start.drive, least_drive))
     seen: list[list[Point]] = []
     for around in (partial(_candidates, first, series.features), _strengths, _leaks, _strengths, _leaks, _finer):
@@ -201,7 +201,7 @@ def _side_by_side(targets: Sequence[Series]) -> Series:
 
 
 def _folds(series: Series) -> splits.Splits:
-    """Blocks of time that are held out in turn, and the gaps between them."""
+    """Blocks of time that are held out in turn, with gaps between them."""
     return splits.folds(series.lengths, washout_steps(None, int(series.lengths.min())))
 
 
@@ -235,7 +235,7 @@ def input_scaling(drive: float, spreads: Floats) -> float:
 
 
 def reduced(series: Series, targets: Sequence[Series], per_sequence: bool) -> tuple[Series, list[Series]]:
-    """The data for the trials: `fewer` sequences, or `shortened` series."""
+    """The data for the trials: `fewer` sequences or `shortened` series."""
     if per_sequence:
         return fewer(series, targets)
     return shortened(series, MOST_STEPS), [shortened(each, MOST_STEPS) for each in targets]

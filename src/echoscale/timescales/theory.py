@@ -32,17 +32,17 @@ def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.A
 
         p(tau) = 2 dt / (pi alpha^2 rho^2 tau^2) sqrt(alpha^2 rho^2 - (alpha - dt / tau)^2)
 
-    between the bounds, 0 elsewhere. It integrates to 1 for every dt (the paper's prefactor, 2 dt^2, holds only at dt = 1). All
-    arguments broadcast.
+    The density is 0 outside the bounds. It integrates to 1 for every dt (the paper's prefactor, 2 dt^2, holds only at dt = 1).
+    All arguments broadcast.
 
     Parameters
     ----------
     tau : float or array
         Timescales, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in (0, 1].
+        Spectral radius rho in (0, 1].
     dt : float
         Time between two steps.
 
@@ -60,7 +60,7 @@ def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.A
     alpha, rho = _checked(leak_rate, spectral_radius, dt)
     if not (rho > 0).all():
         raise ValueError(
-            "spectral_radius is 0: every timescale is dt / leak_rate and there is no density. `cumulative` knows that step."
+            "spectral_radius is 0: every timescale is dt / leak_rate and there is no density. Use `cumulative`, a step there."
         )
     times = _times(tau)
     with np.errstate(over="ignore"):
@@ -83,9 +83,9 @@ def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: np
     tau : float or array
         Timescales, in units of time.
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -110,14 +110,16 @@ def cumulative(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: np
 
 
 def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> tuple[Any, Any]:
-    """Shortest and longest timescale: tau_min = dt / (alpha (1 + rho)), tau_max = dt / (alpha (1 - rho)), infinite at rho = 1.
+    """Shortest and longest timescale of one reservoir.
+
+        tau_min = dt / (alpha (1 + rho)),   tau_max = dt / (alpha (1 - rho)), infinite at rho = 1
 
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -138,17 +140,18 @@ def bounds(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float =
 
 
 def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
-    """The most probable timescale: 5 dt / (4 alpha (1 - rho^2)) (1 - sqrt(1 - 24/25 (1 - rho^2))).
+    """Most probable timescale of one reservoir.
 
-    At rho = 1 it is 0.6 dt / alpha. It is computed as (6/5) dt / alpha / (1 + sqrt(1 - 24/25 (1 - rho^2))), which is finite
-    there.
+        tau_peak = 5 dt / (4 alpha (1 - rho^2)) (1 - sqrt(1 - 24/25 (1 - rho^2)))
+
+    At rho = 1 this is 0.6 dt / alpha.
 
     Parameters
     ----------
     leak_rate : float or array
-        alpha in (0, 1].
+        Leak rate alpha in (0, 1].
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -167,12 +170,14 @@ def peak(leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1
 
 
 def ratio(spectral_radius: npt.ArrayLike) -> Any:
-    """Ratio tau_max / tau_min = (1 + rho) / (1 - rho), the same for all leak rates; infinite at rho = 1.
+    """Ratio of the longest to the shortest timescale, the same for all leak rates.
+
+        tau_max / tau_min = (1 + rho) / (1 - rho), infinite at rho = 1
 
     Parameters
     ----------
     spectral_radius : float or array
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
 
     Returns
     -------
@@ -190,7 +195,7 @@ def ratio(spectral_radius: npt.ArrayLike) -> Any:
 
 
 def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, float]:
-    """Leak rate and spectral radius for timescales from `shortest` to `longest`: the inverse of `bounds`.
+    """Leak rate and spectral radius of a reservoir with timescales from `shortest` to `longest`: the inverse of `bounds`.
 
         rho = (longest - shortest) / (longest + shortest),   alpha = dt (longest + shortest) / (2 longest shortest)
 
@@ -199,7 +204,7 @@ def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, 
     shortest : float
         Wanted tau_min, in units of time.
     longest : float
-        Wanted tau_max, in units of time; may be infinite.
+        Wanted tau_max, in units of time; can be infinite.
     dt : float
         Time between two steps.
 
@@ -231,14 +236,14 @@ def for_range(shortest: float, longest: float, dt: float = 1.0) -> tuple[float, 
 
 
 def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
-    """The leak rate at which the most probable timescale is `peak`: the inverse of the function `peak`.
+    """Leak rate at which the most probable timescale is `peak`: the inverse of the function `peak`.
 
     Parameters
     ----------
     peak : float
         Wanted most probable timescale, in units of time.
     spectral_radius : float
-        rho in [0, 1].
+        Spectral radius rho in [0, 1].
     dt : float
         Time between two steps.
 
@@ -266,19 +271,19 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
 
 
 def table(network: Network, dt: float = 1.0) -> Table:
-    """Theoretical timescales of every reservoir of a description: `bounds`, `peak`, `ratio`.
+    """Theoretical timescales of every reservoir of a network: `bounds`, `peak` and `ratio`.
 
     Parameters
     ----------
     network : Network
-        A description; nothing is drawn.
+        Description of the network; no weights are drawn.
     dt : float
         Time between two steps.
 
     Returns
     -------
     Table
-        One row for each reservoir.
+        One row per reservoir.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Commands: fit, predict, forecast, timescales; the live page, versions and devices, data sets to download."""
+"""Commands: fit, predict, forecast, timescales; live page, versions and devices, download of data sets."""
 
 from __future__ import annotations
 
@@ -20,37 +20,39 @@ if TYPE_CHECKING:
     from echoscale.data.tables import Notation
 
 DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .txt, .parquet or .npz file.")]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="What `echoscale fit` or `es.save` wrote.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file from `echoscale fit` or `es.save`.")]
 TimeOption = Annotated[
     str | None,
-    typer.Option("--time", metavar="NAME", help="The column of times, or none. Unless given, a column of dates is looked for."),
+    typer.Option("--time", metavar="NAME", help="Column of times, or none; by default a column of dates, if there is one."),
 ]
 EveryOption = Annotated[
     str | None,
-    typer.Option("--every", metavar="STEP", help="The step between rows, as D, h, MS or 1: missing rows become gaps."),
+    typer.Option("--every", metavar="STEP", help="Time step between rows, such as D, h, MS or 1; missing rows become gaps."),
 ]
 DecimalOption = Annotated[
     str | None,
-    typer.Option("--decimal", metavar="SIGN", help="Decimal sign, . or a comma. Needed where 1,950 may be 1.95 or 1950."),
+    typer.Option("--decimal", metavar="SIGN", help="Decimal sign, . or a comma; needed if 1,950 may be 1.95 or 1950."),
 ]
 ThousandsOption = Annotated[
-    str | None, typer.Option("--thousands", metavar="SIGN", help="Separator of thousands, as , in 1,950 for 1950.")
+    str | None, typer.Option("--thousands", metavar="SIGN", help="Separator of thousands, such as , in 1,950 for 1950.")
 ]
 DayfirstOption = Annotated[
     bool | None,
-    typer.Option("--dayfirst/--monthfirst", show_default=False, help="Whether 01/02/2020 is 1 February or 2 January."),
+    typer.Option(
+        "--dayfirst/--monthfirst", show_default=False, help="Order of dates: 01/02/2020 is 1 February (dayfirst) or 2 January."
+    ),
 ]
 SequenceOption = Annotated[
     str | None,
-    typer.Option("--sequence", metavar="NAME", help="The column that names sequences with one label each; none: one series."),
+    typer.Option("--sequence", metavar="NAME", help="Column that names sequences with one label each; none: one series."),
 ]
-LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the intervals, in percent.")]
+LevelOption = Annotated[str, typer.Option("--level", metavar="LIST", help="Levels of the prediction intervals, in percent.")]
 
-# Packages whose versions `doctor` shows: those that echoscale needs, and those that it can use.
+# Packages whose versions `doctor` shows: required and optional ones.
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "scikit-learn", "safetensors", "matplotlib", "xarray", "pandas", "typer")
 OPTIONAL = ("pyarrow", "distributed", "sktime", "aeon", "bokeh")
 
-data_app = typer.Typer(help="Data sets that are downloaded.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(help="Download data sets.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,14 +67,16 @@ def fit(
     data: DataArgument,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", "-t", metavar="NAMES", help="What is to be predicted; several: a,b or the option again."),
+        typer.Option("--target", "-t", metavar="NAMES", help="Columns to predict; for several, a,b or the option again."),
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns whose future is known: calendar, prices, controls."),
+        typer.Option(
+            "--inputs", "-i", metavar="NAMES", help="Input columns whose future is known: calendar, prices, controls."
+        ),
     ] = None,
     past: Annotated[
-        list[str] | None, typer.Option("--past", metavar="NAMES", help="Inputs that are known only up to now.")
+        list[str] | None, typer.Option("--past", metavar="NAMES", help="Input columns that are known only up to the present.")
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
@@ -81,21 +85,22 @@ def fit(
     dayfirst: DayfirstOption = None,
     sequence: SequenceOption = None,
     horizon: Annotated[
-        int | None, typer.Option(min=0, help="Steps ahead; 0: the target of the same row, from the inputs up to it.")
+        int | None,
+        typer.Option(min=0, help="Number of steps to forecast; 0: predict the target from the inputs up to its row."),
     ] = None,
-    season: Annotated[str, typer.Option(metavar="STEPS", help="Steps of the season, none, or auto.")] = "auto",
-    seconds: Annotated[float, typer.Option(help="How long it may take, about.")] = 60.0,
+    season: Annotated[str, typer.Option(metavar="STEPS", help="Length of the season in steps, none, or auto.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="Approximate time limit in seconds.")] = 60.0,
     level: LevelOption = "80,95",
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the model, the picture and the page; out/NAME unless given.")
+        Path | None, typer.Option(help="Folder for the model, the picture and the page; by default out/NAME.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a forecaster to a data file. Prints a table beside simple methods; writes a model file, a picture and a page.
+    """Fit a forecaster to a data file. Prints a comparison with simple methods; writes a model, a picture and a page.
 
-    Empty cells are gaps. Rows at the end without any target are the future, and are forecast.
+    Empty cells are missing values. The last rows, if they have no target, are the future: their targets are forecast.
     """
     keep_compiled_programs()
     with loading():
@@ -126,7 +131,7 @@ def predict(
     data: DataArgument,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--inputs", "-i", metavar="NAMES", help="Columns of the inputs, where the model does not know them."),
+        typer.Option("--inputs", "-i", metavar="NAMES", help="Input columns, if the model does not know their names."),
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
@@ -135,13 +140,14 @@ def predict(
     dayfirst: DayfirstOption = None,
     sequence: SequenceOption = None,
     level: LevelOption = "80,95",
-    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; by default standard output.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the target of every row of a data file. Where the file has the target, it stands beside.
+    """Predict the target of every row of a data file. The output also holds the target, if the file has it.
 
-    A forecaster sees all rows before; other models the inputs up to the row. A model of sequences gives one label for each.
+    A forecaster uses all earlier rows; other models use the inputs up to the row. A model of sequences gives one label per
+    sequence.
     """
     keep_compiled_programs()
     with loading():
@@ -155,25 +161,25 @@ def predict(
 def forecast(
     model: ModelArgument,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps; as many as the fit judged, or as --future has, unless given.")
+        int | None, typer.Option(min=1, help="Number of steps; by default as many as in the fit, or as --future has.")
     ] = None,
     future: Annotated[
         Path | None,
-        typer.Option(metavar="DATA", help="Inputs of the steps to come, a row each; earlier rows may stand before."),
+        typer.Option(metavar="DATA", help="Inputs of the future steps, one row per step; earlier rows are skipped."),
     ] = None,
     after: Annotated[
-        Path | None, typer.Option(metavar="DATA", help="New rows, which the model takes in first; rows it knows may be there.")
+        Path | None, typer.Option(metavar="DATA", help="New rows, which update the model first; rows it knows are skipped.")
     ] = None,
     decimal: DecimalOption = None,
     thousands: ThousandsOption = None,
     dayfirst: DayfirstOption = None,
     level: LevelOption = "80,95",
-    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; standard output unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; by default standard output.")] = None,
     picture: Annotated[Path | None, typer.Option(help="A .png or .svg file for a picture.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The next values, with intervals, as CSV. A row for every step and target."""
+    """Forecast the next values, with prediction intervals, as CSV. One row per step and target."""
     keep_compiled_programs()
     with loading():
         from echoscale.app.cli import predict as use_model
@@ -186,7 +192,7 @@ def forecast(
 def timescales(
     source: Annotated[Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a saved model.")],
     columns: Annotated[
-        list[str] | None, typer.Option("--columns", "-c", metavar="NAMES", help="Columns; all of numbers unless given.")
+        list[str] | None, typer.Option("--columns", "-c", metavar="NAMES", help="Columns; by default all columns of numbers.")
     ] = None,
     time: TimeOption = None,
     every: EveryOption = None,
@@ -194,12 +200,12 @@ def timescales(
     thousands: ThousandsOption = None,
     dayfirst: DayfirstOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .png or .svg file; out/NAME-timescales.png, or beside the model, unless given.")
+        Path | None, typer.Option(help="A .png or .svg file; by default out/NAME-timescales.png, or next to the model.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which timescales are in data, or in the networks of a model. A table and a picture."""
+    """Show the timescales of data, or of the networks of a model, as a table and a picture."""
     with loading():
         from echoscale.app.cli import timescale_tables
 
@@ -209,7 +215,7 @@ def timescales(
 
 @refusing()
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
-    """Versions and devices."""
+    """Show versions and devices."""
     with loading():
         import jax
 
@@ -240,11 +246,11 @@ def lab(
     host: Annotated[str, typer.Option(help="Address to listen on; by default only this machine can reach it.")] = "127.0.0.1",
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST:PORT", help="Name under which other machines see the page; may be repeated."),
+        typer.Option(metavar="HOST:PORT", help="Name by which other machines reach the page; can be repeated."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """A live page with sliders for a network. See what they do to its timescales and its error. Needs echoscale[lab]."""
+    """Open a live page with sliders for a network, which shows its timescales and its error. Needs echoscale[lab]."""
     if find_spec("bokeh") is None:
         raise ImportError("the lab needs Bokeh: pip install 'echoscale[lab]'.")
     with loading():
@@ -255,29 +261,29 @@ def lab(
     warnings.simplefilter("ignore", UserWarning)  # warnings are shown on the page
     server = start(host, port, allow_origin or ())
     typer.echo(f"http://{in_url(host)}:{server.port}/")
-    say("Ctrl-C ends it.")
+    say("Press Ctrl-C to stop.")
     if browser:
         server.io_loop.add_callback(server.show, "/")
     try:
         server.io_loop.start()
     except KeyboardInterrupt:
-        # There is nothing to save, and Python would wait for all threads.
+        # There is nothing to save, but Python would wait for all threads.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 @data_app.command("fetch")
-@refusing("Finished files are kept: the same command goes on from there.")
+@refusing("Finished files are kept: the same command resumes.")
 def data_fetch(
-    name: Annotated[str, typer.Argument(help="Which: mnist.")],
+    name: Annotated[str, typer.Argument(help="Name of the data set: mnist.")],
     quiet: Quiet = False,
 ) -> None:
-    """Download a data set into the cache, and print its folder. What is there already is not downloaded again."""
+    """Download a data set into the cache and print its folder. Files in the cache are not downloaded again."""
     from echoscale.tasks import mnist
 
     if name.lower() != "mnist":
-        raise ValueError(f"no data set {name!r}; there is mnist.")
+        raise ValueError(f"there is no data set {name!r}: choose mnist.")
     mnist.read("train", progress=not quiet)
     typer.echo(mnist.folder())
 
@@ -290,11 +296,11 @@ def notation_of(decimal: str | None, thousands: str | None, dayfirst: bool | Non
 
 
 def levels_of(text: str) -> tuple[float, ...]:
-    """Levels in percent."""
+    """Levels in percent from a list in text."""
     try:
         found = tuple(float(each) for each in text.split(",") if each.strip())
     except ValueError:
         found = ()
     if not found or not all(0 < each < 100 for each in found):
-        raise ValueError(f"--level takes percents with commas between them, as 80,95; got {text!r}.")
+        raise ValueError(f"--level takes percentages separated by commas, such as 80,95; got {text!r}.")
     return tuple(dict.fromkeys(found))

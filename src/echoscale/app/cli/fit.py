@@ -21,11 +21,9 @@ from echoscale._internal.files import make_folder, write_atomically
 from echoscale.app.cli import labelled_sequences as sequences
 from echoscale.app.cli.output import STOPPED, check_file, check_folder, note, note_filled, print_json, say, silent, working
 from echoscale.app.report import fits as fit_pages
-from echoscale.data import tables
+from echoscale.data import several, tables
+from echoscale.data.series import held
 from echoscale.data.tables import DataFile, Notation, listed, when
-from echoscale.forecasting.candidates import LEAST_FOR_NETWORKS
-from echoscale.forecasting.forecast import beside, reach
-from echoscale.forecasting.problem import LEAST_STEPS, held
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,9 +186,9 @@ class Columns:
         inputs, past = asked.inputs, asked.past
         same_row = bool(text) or asked.horizon == 0
         if asked.sequence is None:
-            sequences.check_one_series(data, targets, [*inputs, *past], same_row)
+            sequences.check_one_series(data, targets, [*inputs, *past])
         if same_row:
-            others = [name for name in data.numeric() if name not in targets and not sequences.is_name(name)]
+            others = [name for name in data.numeric() if name not in targets and not several.is_name(name)]
             inputs = [*inputs, *past] or others
             past = []
             if not inputs:
@@ -224,7 +222,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, deadline: float
         note(f"{gaps} gap{'s' * (gaps != 1)} in {', '.join(names)}: skipped as targets, filled as inputs.")
     budget = SECONDS_A_VALUE * y.size
     networks = asked.seconds >= budget
-    if not networks and len(y) > LEAST_FOR_NETWORKS:
+    if not networks:
         note(f"Networks are left out: {y.size:,} values need --seconds {np.ceil(budget):.0f}.")
     y = y[names[0]] if len(names) == 1 else y
 
@@ -237,7 +235,7 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, deadline: float
         model = forecaster().fit(y, X)
     took = clock.perf_counter() - fitting
     stopped, table, judged = False, None, None
-    horizon = reach(model)[0] or model.horizon_  # up to the judged horizon
+    horizon = model.backtest_size()[0] or model.horizon_  # up to the judged horizon
     try:
         table, judged = _beside(asked, model, forecaster, y, X, took, deadline)
     except KeyboardInterrupt:
@@ -270,8 +268,8 @@ def _future(asked: FitRequest, data: DataFile, columns: Columns, deadline: float
 
 def _saved(model: Forecaster, table: Table | None) -> str:
     """A sentence that names the saved row of the table, and another row with a smaller error."""
-    shares = [sum(weight for name, _, weight in core.candidates if "network" in name) for core in model._cores]
-    share = f"networks have {np.mean(shares):.0%} of the weight" if any(shares) else "no networks"
+    used = sum(weight for name, _, weight in model.candidates_.rows if "network" in str(name))
+    share = f"networks have {used:.0%} of the weight" if used else "no networks"
     better = [str(row[0]) for row in table.rows[:1] if row[0] != OWN] if table is not None else []
     return f"Saved: {OWN} ({share})" + "".join(f"; in this table {name} has a smaller error" for name in better)
 
@@ -281,13 +279,10 @@ def _checked_end(data: DataFile, targets: pd.DataFrame) -> int:
     known = targets.notna().to_numpy()
     some = np.flatnonzero(known.any(axis=1))
     for b, name in enumerate(targets.columns):
-        count = int(known[:, b].sum())
-        if count < LEAST_STEPS:
-            raise ValueError(
-                f"{data.path}: column {name!r} holds {count} number{'s' * (count != 1)}, at least {LEAST_STEPS} are needed."
-            )
         values = targets[name].to_numpy()[known[:, b]]
-        if (values == values[0]).all():
+        if not len(values):
+            raise ValueError(f"{data.path}: column {name!r} holds no number.")
+        if len(values) > 1 and (values == values[0]).all():
             raise ValueError(f"{data.path}: column {name!r} is constant ({values[0]:g}): there is nothing to forecast.")
     return int(some[-1]) + 1
 
@@ -327,7 +322,7 @@ def _beside(
     deadline: float,
 ) -> tuple[Table | None, Backtest | None]:
     """The table of baselines, at as many earlier origins as the time limit allows."""
-    steps, most = reach(model)
+    steps, most = model.backtest_size()
     if most < 1:
         note("There are too few values for a test at earlier origins.")
         return None, None
@@ -350,12 +345,14 @@ def _beside(
             judged[name] = forecaster(**rivals[name]).fit(y, X).backtest(steps, origins, asked.levels)
     if origins < FEWEST:
         note(f"Judged {words} only, so that errors are rough.")
-    return beside(model, OWN, judged), judged[OWN]
+    own = judged.pop(OWN)
+    return own.beside(judged, OWN), own
 
 
 def _season(model: Forecaster) -> str:
     periods = model.season_ if isinstance(model.season_, list) else [model.season_]
-    said = ["none found" if each is None else f"{each} steps" for each in periods]
+    several = [each if isinstance(each, tuple) else (each,) for each in periods]
+    said = ["none found" if each == (None,) else f"{' and '.join(map(str, each))} steps" for each in several]
     if len(set(said)) == 1:
         return said[0]
     return ", ".join(f"{name} {each}" for name, each in zip(model.targets_, said, strict=True))
@@ -375,8 +372,6 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns) -> Made:
         numbers = data.numbers(columns.targets)
         _checked_end(data, numbers)
         y = numbers.to_numpy()
-    if len(y) < LEAST_STEPS:
-        raise ValueError(f"{data.path} has {len(y)} rows, at least {LEAST_STEPS} are needed.")
     u = data.numbers(columns.inputs).to_numpy()
     note_filled(int(np.isnan(u).sum()))
     index = data.frame.index

@@ -1,8 +1,7 @@
 """Output of all commands: errors in one line, progress, results for people and for programs.
 
-Results go to standard output unchanged: no line is broken, nothing is markup. Progress, notes and errors go to standard
-error. An error is one line; `echoscale --debug ...` shows its origin. Exit codes: 0, 1 (a failure), 2 (an impossible request),
-130 (Ctrl-C).
+Results go to standard output without line breaks or markup. Progress, notes and errors go to standard error. An error is one
+line; `echoscale --debug ...` shows its origin. Exit codes: 0, 1 (a failure), 2 (an impossible request), 130 (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ def _keep_silent(wanted: bool) -> bool:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-# Sets `silent` as well, so that most commands have no use for the value.
+# Also sets `silent`, so most commands ignore the value.
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.", callback=_keep_silent)]
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
 
 
 @contextmanager
-def refusing(go_on: str = "Nothing was written; the same command starts anew.") -> Iterator[None]:
-    """Report errors in one line: exit status 2 if the user can fix it, else 1. Ctrl-C says how to continue."""
+def refusing(go_on: str = "Nothing was written: run the same command again.") -> Iterator[None]:
+    """Report errors in one line, with exit status 2 if the user can fix them, else 1. Ctrl-C prints how to continue."""
     try:
         yield
     except (typer.Exit, BrokenPipeError):
@@ -73,14 +72,14 @@ def note(words: str) -> None:
 
 
 def note_filled(gaps: int) -> None:
-    """Print how many missing inputs were filled."""
+    """Print the number of filled missing inputs."""
     if gaps:
         note(f"{gaps} gap{'s' * (gaps != 1)} in inputs: filled with the last value.")
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that slow work without known progress is running: its seconds on a terminal, else one line."""
+    """Show that slow work without known progress is running: elapsed seconds on a terminal, else one line."""
     if silent.get():
         yield
         return
@@ -122,7 +121,7 @@ def print_json(value: object) -> None:
 
 def plain(value: object) -> object:
     """The same value in JSON types: a table is a list of rows, each a dict with keys such as "inside_80" for "inside 80 %"."""
-    if type(value).__name__ == "Table":  # not imported here, since help does not need it
+    if type(value).__name__ == "Table":  # not imported, which would slow down --help
         table = cast("Table", value)
         keys = [name.replace(" %", "").replace(" ", "_") for name in table.columns]
         return [{key: plain(each) for key, each in zip(keys, row, strict=True)} for row in table.rows]
@@ -143,11 +142,11 @@ def named(given: Sequence[str] | None) -> list[str]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise an error if files could not be written into a folder, which need not exist yet; nothing is made."""
+    """Raise an error if files could not be written into a folder, which may not exist yet; creates nothing."""
     place = folder
     while not place.exists():
         if place.is_symlink():
-            raise FileNotFoundError(f"{place} is a link that leads nowhere: give another folder.")
+            raise FileNotFoundError(f"{place} is a broken link: give another folder.")
         place = place.parent
     if not place.is_dir():
         raise NotADirectoryError(f"{folder} cannot be a folder: {place} is a file. Give another one with --out.")
@@ -159,7 +158,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(path: Path, endings: Sequence[str]) -> None:
-    """Raise an error if a file could not be written; nothing is made."""
+    """Raise an error if a file could not be written; creates nothing."""
     from echoscale._internal.files import check_writable
 
     if path.suffix.lower() not in endings:
@@ -174,7 +173,7 @@ def keep_compiled_programs() -> None:
 
     try:
         home = Path.home()
-    except RuntimeError:  # programs are never loaded from a folder that others may write to
+    except RuntimeError:  # no home: programs are never loaded from a folder to which others can write
         return
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_of(sys.platform, os.environ, home) / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")

@@ -21,9 +21,9 @@ from echoscale.app.report.fits import forecast_picture, forecast_rows
 from echoscale.data import tables as data_files
 from echoscale.data.metrics import nrmse
 from echoscale.data.scaling import is_constant
+from echoscale.data.series import held
 from echoscale.data.tables import DataFile, Notation, when
 from echoscale.forecasting import AutoModel, Forecaster
-from echoscale.forecasting.problem import held
 from echoscale.storage import save_load
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def forecast(
         known = _future_inputs(model, future, steps, notation)
         steps = len(known)
     elif future is not None:
-        raise ValueError(f"{path} takes no inputs of the future: leave --future out.")
+        raise ValueError(f"{path} uses no future inputs: leave --future out.")
     steps = steps or int(save_load.notes(path).get("horizon", model.horizon_))
     if steps > model.horizon_:
-        note(f"{steps} steps are more than the {model.horizon_} of the fit: they are judged first, which takes as long.")
+        note(f"{steps} steps are more than the {model.horizon_} of the fit: they are tested first, which takes as long.")
     with working("Forecasting") if steps > model.horizon_ else nullcontext():
         found = model.predict(steps, known, levels)
     content = forecast_picture(model, found, None, picture.suffix[1:]) if picture is not None else b""
@@ -95,7 +95,7 @@ def predict(
     truth: npt.NDArray[Any] | None
     guess: npt.NDArray[Any]
     if sequence is not None and not isinstance(model, es.forecasting.SequenceModel):
-        raise ValueError(f"{path} holds {_called(model)}, which predicts rows and no sequences: leave --sequence out.")
+        raise ValueError(f"{path} holds {_called(model)}, which predicts rows, not sequences: leave --sequence out.")
     if isinstance(model, Forecaster):
         frame, truth, guess = _step_by_step(model, _read_like(model, source, notation, time, every), levels)
     elif isinstance(model, es.forecasting.SequenceModel):
@@ -105,7 +105,7 @@ def predict(
         data = data_files.read(source, time, every, notation)
         frame, truth, guess = _rows(model, save_load.notes(path), data, inputs)
     else:
-        raise ValueError(f"{path} holds {_called(model)}, which predicts no rows of a table.")
+        raise ValueError(f"{path} holds {_called(model)}, which cannot predict rows of a table.")
     _give(frame, out, json)
     if truth is not None:
         _say_error(truth, guess)
@@ -157,7 +157,7 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, no
     """Inputs of the next steps: all, or the wanted number."""
     names, start = ", ".join(model.future_inputs_), model.times(1)[0]
     if future is None:
-        raise ValueError(f"the model needs the inputs of the steps to come, {names}: give a file with --future.")
+        raise ValueError(f"the model needs the inputs of the future steps, {names}: give a file with --future.")
     data = _read_like(model, future, notation)
     data.check(model.future_inputs_)
     if data.time is not None:
@@ -165,12 +165,12 @@ def _future_inputs(model: Forecaster, future: Path | None, steps: int | None, no
     elif set(model.targets_) <= set(data.frame.columns):
         known = data.numbers(model.targets_).notna().to_numpy().any(axis=1)
         if known.all():
-            raise ValueError(f"{future}: no row is without {' and '.join(model.targets_)}, so none is to come.")
+            raise ValueError(f"{future}: every row has {' and '.join(model.targets_)}, so no row is in the future.")
         data = data.rows(int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0)
     if not len(data):
         raise ValueError(f"{future} has no row at {when(start)} or later, where the forecast begins.")
     if steps is not None and len(data) < steps:
-        raise ValueError(f"{future} has {len(data)} rows from {when(start)} on, and {steps} steps were asked for.")
+        raise ValueError(f"{future} has {len(data)} rows from {when(start)} on, but {steps} steps were requested.")
     data = data.rows(0, steps)
     found = data.numbers(model.future_inputs_)
     gaps = np.argwhere(found.isna().to_numpy())
@@ -221,7 +221,7 @@ def _rows(
         follows = data.time is not None and when(data.frame.index[0]) == notes["next"]
         if follows:
             settings["state"] = model.state_
-        why = "go on where the training data ended" if follows else "begin anew: the first ones are less sure"
+        why = "follow the training data" if follows else "do not follow the training data: the first predictions are less sure"
         note(f"The rows {why}.")
     guess = np.asarray(model.predict(held(u), **settings))
     guess = guess[:, None] if guess.ndim == 1 else guess
@@ -273,7 +273,7 @@ def _say_error(truth: npt.NDArray[Any], guess: npt.NDArray[Any]) -> None:
     known = ~np.isnan(truth).any(axis=1)
     truth, guess = truth[known], guess[known]
     if len(truth) > 1 and not is_constant(truth).any():
-        note(f"NRMSE of {len(truth)} rows: {nrmse(truth, guess):.3g} (the mean would have 1).")
+        note(f"NRMSE of {len(truth)} rows: {nrmse(truth, guess):.3g} (predicting the mean gives 1).")
 
 
 # -------------------------------------------------------------------------------------------------------------- results

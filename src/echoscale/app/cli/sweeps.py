@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     import xarray
 
 FOLDER = Path("sweeps")
-PATIENCE = 10.0  # seconds to wait for a Dask scheduler, and for its first worker
+PATIENCE = 10.0  # seconds to wait for a Dask scheduler and for its first worker
 
 KeptIn = Annotated[Path, typer.Option("--folder", help="Folder of finished jobs.", exists=True, file_okay=False)]
-SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="The id of a sweep, or its beginning.")]
+SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of a sweep, or the beginning of the id.")]
 
-sweeps_app = typer.Typer(help="Sweeps whose jobs are kept in a folder.", no_args_is_help=True, rich_markup_mode=None)
+sweeps_app = typer.Typer(
+    help="List, show and export sweeps whose jobs are kept in a folder.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,11 +37,13 @@ def add_to(app: typer.Typer) -> None:
 
 @refusing()
 def run(
-    spec: Annotated[Path, typer.Argument(help="A TOML file with [network], [task], [axes] and, if need be, [protocol].")],
+    spec: Annotated[Path, typer.Argument(help="A TOML file with [network], [task], [axes] and optionally [protocol].")],
     folder: Annotated[Path, typer.Option(help="Folder that keeps finished jobs; the same command resumes.")] = FOLDER,
-    out: Annotated[Path | None, typer.Option(help="Where to write the results: .nc, .csv or .parquet.")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, tcp://host:8786.")] = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes to start here, with one core each.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the results: .nc, .csv or .parquet.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes on this machine, with one core each.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Score a network at every point of a grid. Finished work is never lost: the same command resumes."""
@@ -54,7 +58,7 @@ def run(
     plan = read(spec)
     try:
         with _executor(scheduler, processes) as executor, warnings.catch_warnings():
-            warnings.simplefilter("ignore", SweepWarning)  # said below, in words
+            warnings.simplefilter("ignore", SweepWarning)  # errors are printed below
             data = sweep(
                 plan.network,
                 plan.problem,
@@ -65,7 +69,7 @@ def run(
                 progress=not quiet,
             )
     except KeyboardInterrupt:
-        say(f"Stopped. Finished jobs are in {folder}: the same command goes on from there.")
+        say(f"Stopped. Finished jobs are in {folder}: the same command resumes.")
         raise typer.Exit(STOPPED) from None
     typer.echo(str(best_points(data)))
     typer.echo(f"Sweep {data.attrs['sweep']} in {folder}.")
@@ -78,11 +82,11 @@ def run(
 
 @contextmanager
 def _executor(scheduler: str | None, count: int | None) -> Iterator[Executor | None]:
-    """The executor of the jobs: a Dask cluster, processes of this machine, or none."""
+    """The executor of the jobs: a Dask cluster, processes on this machine, or none."""
     from echoscale.sweeps.runner import processes
 
     if scheduler and count:
-        raise ValueError("give either --scheduler or --processes.")
+        raise ValueError("give either --scheduler or --processes, not both.")
     if scheduler:
         with _client(scheduler) as client:
             yield client.get_executor()
@@ -92,7 +96,7 @@ def _executor(scheduler: str | None, count: int | None) -> Iterator[Executor | N
 
 
 def _client(scheduler: str) -> Any:
-    """A client of a Dask scheduler with workers, which does not become the default of the process."""
+    """A client of a Dask scheduler with workers; it does not become the default client of the process."""
     try:
         import distributed
     except ImportError as error:
@@ -100,7 +104,9 @@ def _client(scheduler: str) -> Any:
     try:
         client = distributed.Client(scheduler, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except ValueError as error:
-        raise ValueError(f"{scheduler!r} is no address of a scheduler ({error}): give one like 'tcp://host:8786'.") from error
+        raise ValueError(
+            f"{scheduler!r} is not the address of a scheduler ({error}): give one like 'tcp://host:8786'."
+        ) from error
     except (OSError, TimeoutError) as error:
         raise ConnectionError(f"{scheduler} did not answer within {PATIENCE:g} s: is the scheduler running?") from error
     try:
@@ -114,7 +120,7 @@ def _client(scheduler: str) -> Any:
 @sweeps_app.command("list")
 @refusing()
 def list_sweeps(folder: KeptIn = FOLDER, json: Json = False) -> None:
-    """All sweeps: id, date, and jobs: all, done, failed."""
+    """List all sweeps: id, date, and number of jobs (all, done, failed)."""
     from echoscale._internal.table import Table
     from echoscale.sweeps.jobs import sweeps
 
@@ -127,7 +133,7 @@ def list_sweeps(folder: KeptIn = FOLDER, json: Json = False) -> None:
 @sweeps_app.command("show")
 @refusing()
 def show(sweep: SweepArgument, folder: KeptIn = FOLDER) -> None:
-    """One sweep: settings, axes, the best points, errors."""
+    """Show one sweep: settings, axes, best points, errors."""
     from echoscale.app.report.sweeps import short
     from echoscale.sweeps.results import best_points, recall
 
@@ -145,10 +151,10 @@ def show(sweep: SweepArgument, folder: KeptIn = FOLDER) -> None:
 @refusing()
 def export_sweep(
     sweep: SweepArgument,
-    target: Annotated[Path, typer.Argument(help="A file that ends in .nc, .csv or .parquet, or .html for a page.")],
+    target: Annotated[Path, typer.Argument(help="A file ending in .nc, .csv or .parquet, or .html for a page.")],
     folder: KeptIn = FOLDER,
 ) -> None:
-    """Write the results of a sweep to a file. As far as it is finished: numbers, or a page with the surface and best points."""
+    """Write the finished results of a sweep to a file: numbers, or a page with the error surface and the best points."""
     from echoscale.app.report import write_report
     from echoscale.sweeps.results import export, recall
 

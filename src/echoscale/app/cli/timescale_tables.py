@@ -38,7 +38,7 @@ def show(
     out: Path | None,
     json: bool,
 ) -> None:
-    """Print the table, and write the picture."""
+    """Print the table and write the picture."""
     data = source.suffix.lower() in tables.READERS
     picture = out or (Path("out") / f"{source.stem}-timescales.png" if data else source.with_name("timescales.png"))
     check_file(picture, PICTURES)
@@ -70,7 +70,7 @@ def of_data(data: DataFile, columns: list[str]) -> tuple[Table, Axes]:
         if not np.isfinite(column).any() or np.nanmin(column) == np.nanmax(column):
             if columns:
                 raise ValueError(f"{data.path}: column {name!r} is constant: it has no timescale.")
-            note(f"Column {name!r} is constant, and left out.")
+            note(f"Column {name!r} is constant: left out.")
             continue
         x = bridged(column)
         found = es.timescales.of_signal(x)
@@ -84,8 +84,8 @@ def of_data(data: DataFile, columns: list[str]) -> tuple[Table, Axes]:
         tuple(rows),
         f"Timescales of {data.path.name}, in steps",
         (
-            "below_1/e: where the autocorrelation has decayed. – : none found.",
-            "trend: the share of the variance that a straight line explains.",
+            "below_1/e: lag at which the autocorrelation has decayed to 1/e. – : none found.",
+            "trend: share of the variance that a straight line explains.",
         ),
     )
     return table, _curves(kept)
@@ -100,7 +100,7 @@ def _curves(kept: list[tuple[str, SignalTimescales]]) -> Axes:
         axes.plot(found.lags[marked], values[marked], ".", color=colour, markersize=3)
     axes.axhline(0, color="0.6", linewidth=0.5)
     axes.axhline(float(np.exp(-1)), color="0.6", linewidth=0.5, linestyle=":")
-    axes.set(xlabel="lag in steps", ylabel="autocorrelation", title="dots: more than chance gives; dotted line: 1/e")
+    axes.set(xlabel="lag in steps", ylabel="autocorrelation", title="dots: significant; dotted line: 1/e")
     axes.legend(frameon=False, fontsize=8)
     return axes
 
@@ -121,12 +121,12 @@ def of_model(model: Any, source: Path) -> tuple[Table, Axes]:
         times = spectrum.timescales[np.isfinite(spectrum.timescales)]
         axes.plot(times, np.full(len(times), place), "|", color=COLOURS[0], markersize=8)
     axes.set_yticks(range(len(spectra)), list(reversed(spectra)))
-    axes.set(xscale="log", xlabel="timescale in steps, a mark for every mode")
+    axes.set(xscale="log", xlabel="timescale in steps, one mark per mode")
     return table, axes
 
 
 def networks_of(model: Any) -> list[tuple[ESN, Hyper | None]]:
-    """The built networks of a model, each once, with the hyper-parameters of its lane if they differ from its own."""
+    """The built networks of a model, without repetition, each with the hyper-parameters of its lane, or None for its own."""
     if isinstance(model, es.Forecaster):
         from echoscale.forecasting.readers import Reader
 

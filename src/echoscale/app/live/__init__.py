@@ -1,1 +1,1 @@
-"""The live page: sliders for the hyper-parameters of a network, and their effects at once."""
+"""The live page: sliders for the hyper-parameters of a network, and pictures of their effects."""

@@ -35,7 +35,7 @@ class Level(NamedTuple):
 
 
 class Controls(NamedTuple):
-    """All sliders, with one to three levels; a change makes new controls."""
+    """Positions of all sliders, with one to three levels; immutable."""
 
     levels: tuple[Level, ...] = (Level(leak_rate=0.5), Level(leak_rate=0.1, input_scaling=0.0))
     structure: str = "hierarchical"
@@ -80,12 +80,12 @@ class Controls(NamedTuple):
 
 
 def bounded(name: str, value: float) -> float:
-    """The value within the range of its slider. A browser may send any number."""
+    """The value, clipped to the range of its slider: a browser may send any number."""
     low, high, _ = SIZES if name == "units" else RANGES[name]
     return min(high, max(low, value))
 
 
 def place_of(name: str) -> tuple[str, int]:
-    """The slider and its level; coupling number k is a slider of the level that it leads to."""
+    """The slider and its level; coupling k is a slider of the level that it drives."""
     kind, place = name.removesuffix("]").split("[")
     return kind, int(place) + (kind == "coupling")

@@ -27,14 +27,14 @@ WINDOW = 20  # inputs of the linear baseline
 
 
 class Baseline(NamedTuple):
-    """What the network is compared with on the test steps.
+    """Baseline for the network on the test steps.
 
     Attributes
     ----------
     name : str
-        Name of a plain method.
+        Name of the baseline method.
     error : float
-        NRMSE of the plain method.
+        NRMSE of the baseline method.
     ceiling : dict of str to float
         Accuracies of the exact Bayesian filter; empty except for the telegraph.
     """
@@ -60,9 +60,9 @@ class LabData(NamedTuple):
     code : str
         Python code that makes u and y.
     last : tuple of int
-        Columns of u that hold the last known values of the targets; empty unless the targets are future values.
+        Columns of u with the last known values of the targets; empty unless the targets are future values.
     telegraph : Telegraph or None
-        The series with labels, if this is the task.
+        Series with labels if the task is the telegraph; None otherwise.
     """
 
     name: str
@@ -92,7 +92,7 @@ class LabData(NamedTuple):
         return found.lags[1:].astype(np.float64), found.inputs[1:, 0], found.targets[1:, 0]
 
     def baseline(self) -> Baseline:
-        """The last value repeated for forecasts, ridge regression on the last inputs otherwise; and the ceiling."""
+        """The baseline: the last value for forecasts, ridge regression on the last inputs otherwise; and the ceiling."""
         _, trained, validated, _ = self.cuts
         if self.last:
             name, prediction = "the last value repeated", self.u[validated:, self.last]
@@ -141,18 +141,18 @@ TASKS: dict[str, Callable[[], LabData]] = {
 
 
 def from_csv(content: bytes, name: str) -> LabData:
-    """A table of numbers: predict the next value of the last column from all columns.
+    """Data from a table of numbers: predict the next value of the last column from all columns.
 
-    A first column without numbers counts as the time, and is left out.
+    A first column without numbers counts as the time and is left out.
     """
     table = tables.parse_csv(content, Path(name))
     if not FEWEST <= len(table) <= MOST:
-        raise ValueError(f"{name} has {len(table):,} rows: the lab takes {FEWEST} to {MOST:,}.")
+        raise ValueError(f"{name} has {len(table):,} rows: the live page takes {FEWEST} to {MOST:,}.")
     columns = [str(each) for each in table.frame.columns]
     columns = columns[1:] if len(columns) > 1 and table.is_text(columns[0]) else columns
     values = table.numbers(columns).to_numpy()
     for row, column in np.argwhere(np.isnan(values))[:1]:
-        raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the lab takes no gaps.")
+        raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the live page takes no gaps.")
     _check_moves(values, columns, name)
     code = (
         "from echoscale.data import tables\n"
@@ -163,7 +163,7 @@ def from_csv(content: bytes, name: str) -> LabData:
 
 
 def _check_moves(values: Floats, header: list[str], name: str) -> None:
-    """Refuse constant columns in the training steps, and a constant target in validation or test steps, which it normalises."""
+    """Refuse columns that are constant in training, and targets that are constant in validation or test."""
     trained, validated = round(TRAINED * (len(values) - 1)), round(VALIDATED * (len(values) - 1))
     last = values[1:, -1:]
     parts = {"training": values[:trained], "validation": last[trained:validated], "test": last[validated:]}
@@ -171,6 +171,4 @@ def _check_moves(values: Floats, header: list[str], name: str) -> None:
         flat = np.flatnonzero(is_constant(part))
         if flat.size:
             column = header[-1] if part.shape[1] == 1 else header[flat[0]]
-            raise ValueError(
-                f"column {column!r} of {name} is constant over the {what} steps: the lab can learn nothing from it."
-            )
+            raise ValueError(f"column {column!r} of {name} is constant over the {what} steps: nothing can be learned from it.")

@@ -1,8 +1,8 @@
-"""All numbers and curves of the live page, from sliders and data: the fitted model, the error map, and learning step by step.
+"""Numbers and curves of the live page, from sliders and data: the fitted model, the error map, and learning step by step.
 
 `look` fits a model on the training steps and returns the numbers and curves of the page. `rows` computes the validation error
-over two hyper-parameters row after row, so that the map can show them as it fills. `online` and `tuned` give the path on the
-map, point by point: learning stops as soon as the page asks for no further point.
+over two hyper-parameters row by row, so the map can fill gradually. `online` and `tuned` yield the path of learning on the map
+point by point: learning stops when the page asks for no further point.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TIMES = np.geomspace(0.5, 1000, 300)  # timescales of the density curves
 DELAYS = 100  # steps of the impulse response
-NEURONS = 3  # neurons of each level whose states are shown: more lines look alike
+NEURONS = 3  # neurons of each level whose states are shown: more lines look the same
 _RECORDING = Lock()  # warnings are recorded for the whole process
 CELLS = 20  # cells of the map along each axis: more take longer
 PIECE = 250  # steps of the stream between two points of the path: fewer show more points, and take longer
@@ -42,7 +42,7 @@ FORGETTING = 0.9995
 ROUNDS = 2  # of `tune` between two points
 MOST = 100  # points of the path of `tune`
 PASSES = 200  # over the training steps
-LEAST = 1e-3  # least value for a search whose slider begins at 0, since it uses logarithms
+LEAST = 1e-3  # least value in a search if the slider begins at 0, since the search uses logarithms
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Seen:
     eigenvalues : list of (n,) complex arrays
         Eigenvalues of every level by itself.
     densities : list of arrays
-        Density of the timescales `TIMES` of every level per factor e, scaled to a maximum of 1; empty without a theory.
+        Density of the timescales `TIMES` of every level per factor e, scaled to maximum 1; empty if no theory applies.
     responses : list of (DELAYS + 1,) arrays
         Response of every level to an impulse in the first input: root mean square over its neurons, in the linear regime.
     states : list of (steps shown, NEURONS) arrays
@@ -83,7 +83,7 @@ class Seen:
 
 
 def look(controls: Controls, data: LabData) -> Seen:
-    """Fit a model on the training steps, and return its numbers and curves."""
+    """Fit a model on the training steps and return its numbers and curves."""
     washout, trained, validated, end = data.cuts
     with _RECORDING, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -110,7 +110,7 @@ def look(controls: Controls, data: LabData) -> Seen:
 
 
 def fitted(controls: Controls, data: LabData) -> ESNRegressor:
-    """The fitted model, which "save model" saves and the copied Python makes."""
+    """The fitted model, the same as "Save model" saves and the copied Python code makes."""
     from echoscale.estimators import ESNRegressor
     from echoscale.readouts import Columns
 
@@ -121,7 +121,7 @@ def fitted(controls: Controls, data: LabData) -> ESNRegressor:
 
 
 def density(leak_rate: float, spectral_radius: float) -> Floats:
-    """tau p(tau) at `TIMES`, the largest scaled to 1: the density per factor e of time; empty beyond a radius of 1 and at 0."""
+    """tau p(tau) at `TIMES`, the density per factor e of time, scaled to maximum 1; empty for radius 0 or above 1."""
     if not 0 < spectral_radius <= 1:
         return np.empty(0)
     found = TIMES * theory.density(TIMES, leak_rate, spectral_radius)
@@ -162,7 +162,7 @@ class MapAxis(NamedTuple):
 
 
 def axis(name: str) -> MapAxis:
-    """The range of the slider in equal cells; leak rates in equal cells of their logarithm, as timescales are."""
+    """The range of the slider in equal cells; for leak rates, in equal cells of the logarithm."""
     low, high, _ = RANGES[name.split("[")[0]]
     if name.startswith("leak_rate"):
         edges = np.geomspace(low, high, CELLS + 1)
@@ -195,7 +195,7 @@ def rows(controls: Controls, data: LabData, across: MapAxis, up: MapAxis) -> Ite
 
 
 def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """Pass the training steps through an `OnlineLearner` again and again: readout by RLS, hyper-parameters by Adam."""
+    """Pass the training steps through an `OnlineLearner` repeatedly: readout by RLS, hyper-parameters by Adam."""
     _, trained, *_ = data.cuts
     u, y = (scaling_of("standard", as_series(each[:trained])).forward(each[:trained]) for each in (data.u, data.y))
     learner = OnlineLearner(
@@ -214,7 +214,7 @@ def online(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[
 
 
 def tuned(controls: Controls, data: LabData, names: Sequence[str]) -> Iterator[Floats]:
-    """`es.tune` on the steps before the test, two rounds at a time, until it stops moving."""
+    """`es.tune` on the steps before the test, two rounds at a time, until the network stops changing."""
     washout, _, validated, _ = data.cuts
     u, y = data.u[:validated], data.y[:validated]
     ranges = [RANGES[name.split("[")[0]] for name in names]

@@ -1,7 +1,7 @@
 """One visitor's page: widgets, pictures, the HTML around them, and the threads that compute.
 
-Only Bokeh's loop changes the page. Threads compute, and return their results to the loop. Only the newest look at the network
-counts: all requests during a running look are merged into one. Map and learning end when their number is no longer the newest.
+Only Bokeh's loop changes the page. Threads compute and return their results to the loop. Only the newest look at the network
+counts: all requests during a running look are merged into one. Map and learning end when a newer number is given out.
 
 The HTML has headings, a style, and a script that names the elements that Bokeh leaves unnamed.
 """
@@ -51,10 +51,10 @@ TITLES = {
     "spectral_radius": "spectral radius",
     "input_scaling": "input scaling",
     "bias_scaling": "bias scaling",
-    "coupling": "coupling from the level before",
+    "coupling": "coupling from the previous level",
 }
 WAYS = {"online": online, "tune": tuned}
-PAUSE = 1 / 20  # seconds between two points of the path, at least: a browser draws no more
+PAUSE = 1 / 20  # least number of seconds between two points of the path: browsers draw no faster
 # Sends the visitor a file from the server.
 DOWNLOAD = """
 const bytes = Uint8Array.from(atob(cb_obj.data.content[0]), (each) => each.charCodeAt(0));
@@ -67,18 +67,18 @@ setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 
 # The heading of every picture, and the sentence below it.
 WORDS = {
-    "prediction": ("Prediction", "Beside the target, on held-out test data."),
+    "prediction": ("Prediction", "Prediction and target on held-out test data."),
     "map": (
         "Error map",
-        "NRMSE on the validation steps. The crossed circle is where the sliders stand, the line what was learned.",
+        "NRMSE on the validation steps. The crossed circle marks the sliders, the line the path of learning.",
     ),
     "timescales": (
         "Timescales",
-        "Their density in each level, by theory (spectral radius in (0, 1]), over the autocorrelation of the data.",
+        "Theoretical density of the timescales of each level (spectral radius in (0, 1]), and autocorrelation of the data.",
     ),
-    "disc": ("Eigenvalues", "Of each level by itself, in the linear regime. Inside the dashed circle states decay."),
-    "response": ("Impulse response", "Root of the mean square over the neurons of each level, in the linear regime."),
-    "states": ("States", "The first neurons of each level, on held-out test data."),
+    "disc": ("Eigenvalues", "Eigenvalues of each level alone, in the linear regime. Modes inside the dashed circle decay."),
+    "response": ("Impulse response", "Root mean square over the neurons of each level, in the linear regime."),
+    "states": ("States", "First neurons of each level on held-out test data."),
 }
 QUIET = "#595959"
 STYLE = """
@@ -128,7 +128,7 @@ PAGE = """
 <section class="{{ name }}"><h2>{{ heading }}</h2>
 <div class="picture">{{ embed(roots[name]) }}</div><p class="quiet">{{ words }}</p></section>
 {% endfor %}
-<section><h2>Take it with you</h2>{{ embed(roots.take) }}</section>
+<section><h2>Export</h2>{{ embed(roots.take) }}</section>
 </div>
 </main>
 <script>{{ script }}</script>
@@ -137,7 +137,7 @@ PAGE = """
 FULL = """
 {% block title %}echoscale lab{% endblock %}
 {% block contents %}
-<p>{{ most }} pages of the lab are open. Close one, wait some seconds and load this page again.</p>
+<p>{{ most }} live pages are open. Close one, wait a few seconds and load this page again.</p>
 {% endblock %}
 """
 
@@ -179,7 +179,7 @@ class LivePage:
         self.numbers = Div(text="", name="numbers", **wide)
         self.message = Div(text="", name="message", visible=False, **wide)
         self.task = Select(title="Task or file", value="NARMA10", options=[*self.sources], **wide)
-        self.file = FileInput(title="or a CSV file of yours, which stays in memory", accept=".csv,text/csv", **wide)
+        self.file = FileInput(title="Or your CSV file, which stays in memory", accept=".csv,text/csv", **wide)
         self.count = RadioButtonGroup(labels=["1 level", "2 levels", "3 levels"], active=1, **wide)
         self.structure = RadioButtonGroup(labels=list(STRUCTURES), active=0, **wide)
         self.ridge = Select(title="Ridge penalty", value="1e-3", options=list(PENALTIES), **wide)
@@ -191,9 +191,9 @@ class LivePage:
             heading = Div(text=f'<strong style="color:{LEVELS[k]}">Level {k + 1}</strong>', **wide)
             self.groups.append(column(heading, *own.values(), visible=k < 2, **wide))
         self.map_holder = column(name="map", sizing_mode="stretch_width")
-        self.across = Select(title="Across the map", **wide)
-        self.up = Select(title="Up the map", **wide)
-        self.way = Select(title="How", value="online", options=[*WAYS], **wide)
+        self.across = Select(title="Horizontal axis of the map", **wide)
+        self.up = Select(title="Vertical axis of the map", **wide)
+        self.way = Select(title="Method", value="online", options=[*WAYS], **wide)
         self.learn = Button(label="Learn", align="end")
         self.stop = Button(label="Stop", disabled=True, align="end")
         self.progress = Div(text="", **wide)
@@ -255,7 +255,7 @@ class LivePage:
     # Data and sliders
 
     def take(self, made: Callable[[], lab_data.LabData]) -> bool:
-        """Use other data. If they cannot be read, a message says why, and the old data stay."""
+        """Use other data. If they cannot be read, a message gives the reason, and the old data stay."""
         self.stop_learning()
         try:
             data = made()
@@ -278,7 +278,7 @@ class LivePage:
             self.take(self.sources[checks.choice(self.task.value, [*self.sources], "data")])
 
     def _upload(self) -> None:
-        """Add an uploaded file to the choices, and choose it."""
+        """Add an uploaded file to the choices and choose it."""
         if self.take(lambda: lab_data.from_csv(base64.b64decode(self.file.value), self.file.filename)):
             data, name = self.data, f"file: {self.data.name}"
             self.sources = {**lab_data.TASKS, name: lambda: data}
@@ -316,7 +316,7 @@ class LivePage:
         self.refresh()
 
     def _let_all_hear(self) -> None:
-        """Give every parallel level an input; without input it would rest."""
+        """Give every parallel level an input: without input its states stay 0."""
         for own in self.sliders[1:]:
             if self.structure.active and not own["input_scaling"].value:
                 own["input_scaling"].value = self.sliders[0]["input_scaling"].value
@@ -340,7 +340,7 @@ class LivePage:
             self._alarm(str(error))
         elif data is self.data and controls.names == self.controls.names:  # else the result belongs to sliders that are gone
             self.view, self.baseline = done.result()
-            # While it learns, pictures take turns: a browser that draws all of them at every point would draw few points.
+            # During learning, pictures take turns: drawing all of them at every point would be slow.
             self.pictures.show(self.view, [next(self._turns)] if self._learning else PICTURES)
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
             self.numbers.text = numbers(self.view, self.baseline)
@@ -362,7 +362,7 @@ class LivePage:
         return axis(names[0]), axis(names[1])
 
     def _new_axes(self) -> None:
-        """Set new choices of axes: the leak rates of two levels, or leak rate and radius of one."""
+        """Set the choices of axes; first the leak rates of two levels, or leak rate and spectral radius of one."""
         names = self.controls.names
         self._following = True
         self.across.options = self.up.options = list(names)
@@ -383,7 +383,7 @@ class LivePage:
         self.map_holder.children = [made]
 
     def _fill(self) -> None:
-        """Compute the map again, unless network, data and axes are the same."""
+        """Compute the map again unless network, data and axes are the same."""
         across, up = self.axes
         if across.name == up.name:
             self._say("Choose two different hyper-parameters for the map.", alarm=True)
@@ -454,9 +454,9 @@ class LivePage:
         end: Callable[[str], None],
         pause: float = 0.0,
     ) -> None:
-        """Compute values in a thread, and show each of them on the page before the next one is computed.
+        """Compute values in a thread, and show each value on the page before the next one is computed.
 
-        Otherwise values would pile up on a slow machine, and delay a click on Stop. All of it ends when `self._numbers[name]`
+        Otherwise values would pile up on a slow machine and delay a click on Stop. The loop ends when `self._numbers[name]`
         changes. `end` receives the error, or an empty text after the last value. `pause` is the least time between two values
         in seconds.
         """
@@ -525,5 +525,5 @@ def numbers(view: Seen, baseline: lab_data.Baseline) -> str:
             f"{name} <strong>{value:.3f}</strong> (ceiling {baseline.ceiling[name]:.3f})"
             for name, value in view.accuracies.items()
         )
-        words += f" Accuracy on test data, beside the exact Bayesian filter: {each}."
+        words += f" Accuracy on test data, with the exact Bayesian filter as ceiling: {each}."
     return f'<p role="status" style="margin:0">{words}</p>'

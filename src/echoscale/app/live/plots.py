@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from echoscale.app.live.data import LabData
 
 
-# After Okabe and Ito, distinct for nearly everybody and dark enough for text; one colour for each level.
+# One colour per level, after Okabe and Ito: distinct for nearly everybody and dark enough for text.
 LEVELS = ("#0072b2", "#b34d00", "#007a5a")
 INK, QUIET = "#1a1a1a", "#595959"
 LEAST_RESPONSE = 1e-4
@@ -27,14 +27,14 @@ PICTURES = ("prediction", "disc", "timescales", "response", "states")
 
 
 class Pictures:
-    """Six pictures, and methods to show new numbers.
+    """The six pictures, and methods to show new numbers.
 
     Attributes
     ----------
     figures : dict of str to figure
-        disc, timescales, response, states, prediction and map.
+        Figures disc, timescales, response, states, prediction and map.
     path : ColumnDataSource
-        x and y of the path on the map.
+        Coordinates x and y of the path on the map.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Pictures:
         self.steps.update(start=shown.start, end=shown.stop)
 
     def new_map(self, across: MapAxis, up: MapAxis) -> Any:
-        """An empty map over other hyper-parameters: a new figure, since an axis is logarithmic or not for good."""
+        """An empty map over other hyper-parameters: a new figure, since the scale of an axis is fixed."""
         kinds = ["log" if axis.name.startswith("leak_rate") else "linear" for axis in (across, up)]
         made = self._figure(
             "map",
@@ -177,7 +177,7 @@ class Pictures:
         self.sources["map"].data = {**{k: v.ravel() for k, v in cells.items()}, "error": np.full(CELLS**2, np.nan)}
 
     def show_row(self, row: int, errors: Floats) -> None:
-        """Show one more row of the map, and adapt the colours: from the least error to the largest, at most 1.2."""
+        """Show one more row of the map and adapt the colours: from the least error to the largest, at most 1.2."""
         source = self.sources["map"]
         source.patch({"error": [(slice(row * CELLS, (row + 1) * CELLS), errors)]})
         every = np.asarray(source.data["error"], np.float64)
@@ -195,7 +195,7 @@ def _curves(across: Array, curves: Sequence[tuple[Floats, str]]) -> dict[str, An
 
 
 def _legend(made: Any) -> None:
-    """A legend in one line above the picture, so that it hides nothing."""
+    """Place the legend in one line above the picture, where it hides nothing."""
     made.add_layout(made.legend[0], "above")
     made.legend.orientation = "horizontal"
     made.legend.label_text_font_size = "11px"

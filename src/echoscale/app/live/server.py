@@ -1,4 +1,4 @@
-"""The server of the live page: which requests it answers, how many pages may be open, when a closed page is forgotten."""
+"""The server of the live page: allowed requests, limit on open pages, removal of closed pages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tornado.httputil import HTTPServerRequest
 
 MOST_PAGES = 20  # open pages: each may compute in three threads
-CHECKED = 1000  # milliseconds between two searches for pages that nobody watches
-UNWATCHED = 15_000  # milliseconds after which such a page is forgotten; a slow browser needs some to load a new one
+CHECKED = 1000  # milliseconds between two searches for closed pages
+UNWATCHED = 15_000  # milliseconds after which a closed page is removed; a slow browser needs time to load a new one
 
 
 def start(host: str, port: int, others: Sequence[str] = ()) -> BaseServer:
-    """Listen on the port, and serve the page as long as the caller runs the loop of the server."""
+    """Listen on the port and serve the page while the caller runs the loop of the server."""
     try:
         names = create_hosts_allowlist(list(others), None) if others else []
     except ValueError as error:
@@ -72,8 +72,8 @@ def open_page(document: Document) -> None:
 class _Application(BokehTornado):  # type: ignore[misc]
     """Answers only requests that are addressed to this server and come from its own page.
 
-    A foreign name may lead to this machine, and its page would have the same origin as this one. Tornado trusts an Origin that
-    equals the Host, so the Host itself must be known.
+    A foreign name may resolve to this machine, and its page would have the same origin. Tornado trusts an Origin that equals
+    the Host, so the Host itself must be a known name.
     """
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
@@ -101,4 +101,4 @@ class _Refusal(RequestHandler):
         """Called by Tornado in place of the request's method."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain")
-        self.finish("This name is not one of the lab's. To serve the page under it: echoscale lab --allow-origin HOST:PORT.\n")
+        self.finish("This host name is not allowed. To allow it: echoscale lab --allow-origin HOST:PORT.\n")

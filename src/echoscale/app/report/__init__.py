@@ -21,14 +21,14 @@ __all__ = ["page", "write_report"]
 
 
 def write_report(result: Found | xarray.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a result to one self-contained page, with its comparison and pictures.
+    """Write a result of `auto` or `sweep` to one self-contained HTML page, with tables and pictures.
 
     Parameters
     ----------
     result : Found or xarray.Dataset
         Result of `es.auto`, `es.sweep` or `sweeps.recall`.
     path : path
-        Path of the page, such as "report.html"; an existing file is replaced.
+        Name of the file, such as "report.html"; an existing file is replaced.
 
     Returns
     -------

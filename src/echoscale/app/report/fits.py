@@ -1,4 +1,4 @@
-"""The pictures and pages of fitted models: what `es.auto` found, and the forecasts of a `Forecaster`."""
+"""Pictures and pages of fitted models: results of `es.auto`, and forecasts of a `Forecaster`."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from echoscale.network import Network
 
 MOST_PANELS = 6
-SHOWN = 300  # steps of a target beside its model
+SHOWN = 300  # plotted steps of a target and its model
 DIAGRAMS = 3  # networks with a diagram
 
 
 def auto_page(found: Found, about: str = "", picture: bytes | None = None, commands: Sequence[str] = ()) -> str:
-    """The page of a result of `es.auto`; from the command line with a line about the data, a picture and the next commands."""
+    """The page of a result of `es.auto`; the command line adds a line about the data, a picture and the next commands."""
     if picture is None:
         shown = page.picture(drawn(found.plot()), "Errors of all methods.")
     else:
-        shown = page.picture(picture, "Errors of all methods, and the end of the data beside the model.")
+        shown = page.picture(picture, "Errors of all methods, and the end of the data with the model.")
     rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} in {found.seconds:.1f} s, echoscale {echoscale.__version__}."
     return page.page(
         "From data to a model",
-        page.paragraph(f"Taken: {found.winner}. {found.table.columns[1]} {found.error:.4g} on held-out data.", "verdict"),
+        page.paragraph(f"Selected: {found.winner}. {found.table.columns[1]} {found.error:.4g} on held-out data.", "verdict"),
         page.items([page.text(each) for each in found.reasons]),
         *([page.paragraph(about, "quiet")] if about else []),
         shown,
-        page.section("Beside the simple methods", page.table_of(found.table)),
+        page.section("Comparison with simple methods", page.table_of(found.table)),
         page.section("Networks", *_networks(found.networks)),
-        page.section("Where this came from", page.paragraph(rounds, "quiet")),
+        page.section("About this result", page.paragraph(rounds, "quiet")),
         *([_next(commands)] if commands else []),
     )
 
@@ -50,7 +50,7 @@ def auto_page(found: Found, about: str = "", picture: bytes | None = None, comma
 def _networks(networks: tuple[Network, ...]) -> list[Html]:
     if not networks:
         return [page.paragraph("None: a simple method is at least as good.")]
-    words = f"{len(networks)} are averaged" if len(networks) > 1 else "One is used"
+    words = f"{len(networks)} networks are averaged" if len(networks) > 1 else "One network is used"
     words += f"; the first {DIAGRAMS} are shown." if len(networks) > DIAGRAMS else "."
     parts = [page.paragraph(words)]
     for number, network in enumerate(networks[:DIAGRAMS], 1):
@@ -61,7 +61,7 @@ def _networks(networks: tuple[Network, ...]) -> list[Html]:
 
 
 def forecast_picture(model: Forecaster, forecast: Forecast | None, judged: Backtest | None, ending: str = "png") -> bytes:
-    """For every target the end of the data and its forecast, or past forecasts if there is none."""
+    """One panel per target: the end of the data with the forecast, or with past forecasts if there is none."""
     from matplotlib.figure import Figure
 
     from echoscale.forecasting.forecast import draw_backtest, draw_forecast, draw_history
@@ -98,27 +98,27 @@ def forecast_page(
     )
     parts.append(page.picture(picture, seen))
     if table is not None:
-        parts.append(page.section("Beside simple methods", _errors(table), page.table_of(table)))
+        parts.append(page.section("Comparison with simple methods", _errors(table), page.table_of(table)))
     if judged is not None:
         if forecast is not None:
             again = forecast_picture(model, None, judged)
-            words = "What came, and the forecasts that would have been made before."
-            parts.append(page.section("Forecasts of the past", page.picture(again, words)))
-        parts.append(page.section("Origin by origin", page.table_of(judged.table)))
+            words = "Past values, and the forecasts from earlier origins."
+            parts.append(page.section("Past forecasts", page.picture(again, words)))
+        parts.append(page.section("Errors by origin", page.table_of(judged.table)))
     if forecast is not None:
         parts.append(page.section("Forecast", _numbers(forecast)))
     weighed = page.table_of(model.candidates_)
-    words = f"Of {model.targets_[0]}." if len(model.targets_) > 1 else ""
-    parts.append(page.section("What was weighed", weighed, *([page.paragraph(words, "quiet")] if words else [])))
+    words = f"For {model.targets_[0]}." if len(model.targets_) > 1 else ""
+    parts.append(page.section("Candidates", weighed, *([page.paragraph(words, "quiet")] if words else [])))
     parts.append(_next(commands))
     return page.page(f"Forecasts of {', '.join(model.targets_)} ({name})", *parts)
 
 
 def _verdict(table: Table | None) -> str:
     if table is None:
-        return "Too few values, or too little time, for a test at earlier origins."
+        return "There were too few values, or there was too little time, for a test at earlier origins."
     best = table.rows[0]
-    return f"{table.title}: least error by {best[0]}, MASE {best[1]:.3g}."
+    return f"{table.title}: {best[0]} has the least error, MASE {best[1]:.3g}."
 
 
 def _errors(table: Table) -> Html:
@@ -128,12 +128,12 @@ def _errors(table: Table) -> Html:
     axes.bar_label(axes.barh(names, errors, height=0.6), fmt="%.3g", padding=3)
     axes.margins(x=0.15)
     axes.invert_yaxis()  # the best at the top
-    axes.set_xlabel("MASE, less is better")
-    return page.picture(drawn(axes), "MASE of all methods: less is better.")
+    axes.set_xlabel("MASE (smaller is better)")
+    return page.picture(drawn(axes), "MASE of all methods (smaller is better).")
 
 
 def forecast_rows(forecast: Forecast) -> pd.DataFrame:
-    """A row for every step and target: time, target, forecast, lower_80, upper_80, ..."""
+    """One row per step and target: time, target, forecast, lower_80, upper_80, ..."""
     import pandas as pd
 
     tables = []
@@ -160,7 +160,7 @@ def same_row_picture(
     y: npt.NDArray[Any],
     guess: npt.NDArray[np.float64] | None,
 ) -> bytes:
-    """PNG of the errors of all methods, and of the end of every target with its model, which has seen these data."""
+    """PNG of the errors of all methods, and of the end of every target with its model on training data."""
     from matplotlib.figure import Figure
 
     from echoscale.forecasting.forecast import name_dates, places
@@ -173,7 +173,7 @@ def same_row_picture(
         assert guess is not None
         at = places(index[-SHOWN:])
         ax.plot(at, y[-SHOWN:, o], color="black", linewidth=1, label=names[o])
-        ax.plot(at, guess[-SHOWN:, o], color="C1", linewidth=1, label="model, which has seen these data")
+        ax.plot(at, guess[-SHOWN:, o], color="C1", linewidth=1, label="model on its training data")
         name_dates(ax, index)
         ax.set_ylabel(names[o])
         ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)

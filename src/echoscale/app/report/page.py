@@ -1,4 +1,4 @@
-"""The blocks of a self-contained page: HTML with its style and its pictures inside, which loads nothing from elsewhere.
+"""Blocks of a self-contained page: HTML that holds its style and its pictures and loads nothing from elsewhere.
 
 Text is escaped where it becomes `Html`, and only there.
 """
@@ -67,13 +67,13 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-s
 
 
 class Html(str):
-    """Text that is HTML already, and is not escaped again."""
+    """Text that is already HTML and is not escaped again."""
 
     __slots__ = ()
 
 
 def text(words: object) -> Html:
-    """Any text, escaped; `Html` stays unchanged."""
+    """Escaped text; `Html` stays unchanged."""
     return words if isinstance(words, Html) else Html(html.escape(str(words)))
 
 
@@ -149,7 +149,7 @@ def table_of(made: Table) -> Html:
 
 
 def picture(png: bytes, seen: str, caption: Html | None = None, is_map: bool = False) -> Html:
-    """A picture inside the page that opens large; its caption is what is seen, unless given."""
+    """A picture inside the page that opens in full size; `seen` is its description, and its caption unless one is given."""
     caption = text(seen) if caption is None else caption
     source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
     kind = ' class="map"' if is_map else ""
@@ -158,7 +158,7 @@ def picture(png: bytes, seen: str, caption: Html | None = None, is_map: bool = F
 
 
 def page(title: str, *parts: Html, style: str = "") -> str:
-    """The whole document; `style` is more CSS for parts of its own."""
+    """The whole document; `style` is additional CSS."""
     body = join(element("h1", text(title)), *parts)
     dialog = '<dialog aria-label="Picture, enlarged"><img alt=""></dialog>' if "<img " in body else ""
     return (

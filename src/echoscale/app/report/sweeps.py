@@ -31,13 +31,13 @@ def sweep_page(data: xarray.Dataset) -> str:
         title,
         page.paragraph(_verdict(best), "verdict"),
         page.section("Error over the grid", *_surface(data)),
-        page.section("The best points", page.table_of(best)),
+        page.section("Best points", page.table_of(best)),
         page.section(
-            "What was tried",
-            page.table(("axis", "values", "which"), axes, "Axes", numbers=(1,)),
+            "Axes and settings",
+            page.table(("axis", "number", "values"), axes, "Axes", numbers=(1,)),
             *(page.command(f"{part}: {json.dumps(settings[part])}") for part in ("network", "problem", "protocol")),
         ),
-        page.section("What failed", page.items([page.text(each) for each in failures])) if failures else Html(""),
+        page.section("Failed points", page.items([page.text(each) for each in failures])) if failures else Html(""),
     )
 
 
@@ -48,7 +48,7 @@ def short(label: object) -> str:
 
 def _verdict(best: Table) -> str:
     if not best.rows or best["validation"][0] is None:
-        return "No point is finished."
+        return "No point is finished yet."
     place = dict(zip(best.columns, best.rows[0], strict=True))
     validation, test = place.pop("validation"), place.pop("test")
     at = ", ".join(f"{name} {short(value)}" for name, value in place.items())
@@ -56,11 +56,11 @@ def _verdict(best: Table) -> str:
 
 
 def _surface(data: xarray.Dataset) -> list[Html]:
-    """Validation error over the two longest axes, the least over all others; a line if there is one axis."""
+    """Validation error over the two longest axes, the minimum over all others; a line if there is one axis."""
     means, averaged = over_seeds(data)
     mean = means["validation"]
     if not np.isfinite(mean.values).any():
-        return [page.paragraph("Nothing is finished yet.")]
+        return [page.paragraph("No point is finished yet.")]
     longest = sorted((str(name) for name in mean.dims if mean.sizes[name] > 1), key=lambda name: -mean.sizes[name])[:2]
     if not longest:
         return [page.paragraph("The grid has one point.")]
@@ -82,7 +82,7 @@ def _surface(data: xarray.Dataset) -> list[Html]:
             ax.plot(column, row, "x", color=colour, markersize=6, markeredgewidth=width)
     others = [str(name) for name in mean.dims if name not in longest]
     words = "Validation error over " + " and ".join(longest)
-    words += f", the least over {' and '.join(others)}" * bool(others) + ", mean over seeds" * averaged
+    words += f", minimum over {' and '.join(others)}" * bool(others) + ", mean over seeds" * averaged
     return [page.picture(drawn(ax), words + ".", is_map=len(longest) == 2)]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from echoscale.data.clock import inferred
+from echoscale.data.clock import inferred, usual
 from echoscale.data.tables.file import DataFile, listed, when
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _even(data: DataFile, every: str | None) -> DataFile:
             raise ValueError(_irregular(data))
         return replace(data, frame=data.frame.set_axis(pd.DatetimeIndex(index, freq=frequency, name=name)))
     steps = np.diff(np.asarray(index))
-    off = np.flatnonzero(steps != steps[0])
+    off = np.flatnonzero(steps != usual(steps))
     if len(off):
         raise ValueError(_uneven(data, name, index, off[0], f"--every {np.gcd.reduce(steps)} makes gaps of missing rows."))
     return data
@@ -114,8 +114,8 @@ def _found(data: DataFile, dayfirst: bool | None) -> tuple[str, pd.Index[Any]] |
         if name.lower() not in NAMES_OF_TIME:  # 1984 may be a year, or any number
             good = good & np.isnan(data._converted(name)[1])
         if good.mean() > 0.5:
-            row = int(np.flatnonzero(~good)[0])
-            raise ValueError(f"{_no_date(data, name, row)} The other rows have dates: mend it, or count rows with --time none.")
+            said = _no_date(data, name, good, dayfirst)
+            raise ValueError(f"{said} The other rows have dates: mend it, or count rows with --time none.")
     return None
 
 
@@ -126,8 +126,8 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
     values = data.frame[name]
     if values.dtype.kind not in "biuf" and name in data.numeric():
         values = data.numbers([name])[name]
-    for row in np.flatnonzero(values.isna())[:1]:
-        raise ValueError(_no_date(data, name, row))
+    if values.isna().any():
+        raise ValueError(_no_date(data, name, values.notna().to_numpy(bool), dayfirst))
     if values.dtype.kind in "iuf":
         numbers = values.to_numpy()
         days = _numbered_days(values)
@@ -136,22 +136,35 @@ def _times(data: DataFile, name: str, dayfirst: bool | None) -> pd.Index[Any]:
         if (numbers == np.round(numbers)).all():
             return pd.Index(numbers.astype(np.int64))
         steps = np.diff(numbers)
-        off = np.flatnonzero(~np.isclose(steps, steps[0] if len(steps) else 0, rtol=1e-3))
-        if len(off) or (len(steps) and steps[0] <= 0):
+        step = np.median(steps) if len(steps) else 1.0
+        off = np.flatnonzero(~np.isclose(steps, step, rtol=1e-3))
+        if len(off) or step <= 0:
             raise ValueError(_uneven(data, name, numbers, off[0] if len(off) else 0, "--time none counts rows instead."))
         return pd.Index(numbers.astype(np.float64))
     found = _dates(data, name, dayfirst)
     if found is None:
-        bad = np.flatnonzero(~_are_dates(values))
-        raise ValueError(_no_date(data, name, int(bad[0]) if len(bad) else 0))
+        raise ValueError(_no_date(data, name, _are_dates(values), dayfirst))
     return found
 
 
-def _no_date(data: DataFile, name: str, row: int) -> str:
-    values, place = data.frame[name], f"at row {row + 1}, column {name!r}"
+def _no_date(data: DataFile, name: str, good: npt.NDArray[np.bool_], dayfirst: bool | None) -> str:
+    """The first cell of a column that is no date, or that is written in another way than the cells before."""
+    values = data.frame[name]
+    row = _other_way(values.astype("str").str.strip(), dayfirst) if good.all() else int(np.flatnonzero(~good)[0])
+    place = f"at row {row + 1}, column {name!r}"
     if values.isna().iloc[row]:
         return f"{data.path}: no time {place}."
-    return f"{data.path}: {str(values.iloc[row])!r} {place}, is no date."
+    what = "is written in another way than the dates before" if good.all() and row else "is no date"
+    return f"{data.path}: {str(values.iloc[row])!r} {place}, {what}."
+
+
+def _other_way(text: pd.Series[Any], dayfirst: bool | None) -> int:
+    """The first row that no reading shares with all rows before it."""
+    readable, end = 0, len(text)  # numbers of rows that can, and that cannot be read together
+    while end - readable > 1:
+        middle = (readable + end) // 2
+        readable, end = (middle, end) if _readings(text.iloc[:middle], dayfirst) else (readable, middle)
+    return readable
 
 
 def _are_dates(values: pd.Series[Any]) -> npt.NDArray[np.bool_]:
@@ -192,17 +205,7 @@ def _dates(data: DataFile, name: str, dayfirst: bool | None) -> pd.DatetimeIndex
     text = values.astype("str").str.strip()
     if not _with_year(text).all():
         return None
-    if text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all():
-        return _parsed(text.str.replace("-", ""))
-    parts = text.str.extract(f"^{UNORDERED}$")
-    if parts.isna().any(axis=None):
-        return _parsed(text)
-    first, second, third, rest = (parts[k] for k in (0, 2, 3, 4))
-    orders = {True: (third, second, first), False: (third, first, second)}
-    if dayfirst is not None:
-        return _joined(*orders[dayfirst], rest)
-    found = [_joined(*each, rest) for each in [*orders.values(), (first, second, third)]]
-    dates = [each for each in found if each is not None]
+    dates = _readings(text, dayfirst)
     rising = [each for each in dates if each.is_monotonic_increasing and each.is_unique]
     chosen = rising or dates
     for other in chosen[1:]:
@@ -213,6 +216,21 @@ def _dates(data: DataFile, name: str, dayfirst: bool | None) -> pd.DatetimeIndex
                 "give --dayfirst or --monthfirst, or write the year first, in four digits."
             )
     return chosen[0] if chosen else None
+
+
+def _readings(text: pd.Series[Any], dayfirst: bool | None) -> list[pd.DatetimeIndex]:
+    """All that a column of dates may mean, the usual order of day and month first."""
+    parts = text.str.extract(f"^{UNORDERED}$")
+    if text.str.fullmatch(r"\d{4}-?[qQ][1-4]").all():
+        found = [_parsed(text.str.replace("-", ""))]
+    elif parts.isna().any(axis=None):
+        found = [_parsed(text)]
+    else:
+        first, second, third, rest = (parts[k] for k in (0, 2, 3, 4))
+        orders = {True: (third, second, first), False: (third, first, second)}
+        several = [*orders.values(), (first, second, third)] if dayfirst is None else [orders[dayfirst]]
+        found = [_joined(*each, rest) for each in several]
+    return [each for each in found if each is not None]
 
 
 def _joined(year: pd.Series[Any], month: pd.Series[Any], day: pd.Series[Any], rest: pd.Series[Any]) -> pd.DatetimeIndex | None:
@@ -244,7 +262,10 @@ def _check_order(data: DataFile) -> None:
     twice = np.flatnonzero(index.duplicated())
     if len(twice):
         row = int(twice[0])
-        raise ValueError(f"{data.path}: {when(index[row])} stands twice in column {name!r}, again at row {row + 1}.")
+        raise ValueError(
+            f"{data.path}: {when(index[row])} stands twice in column {name!r}, again at row {row + 1}. Several series need a "
+            "column each; --sequence NAME learns a label for each sequence, where column NAME names them."
+        )
     back = np.flatnonzero(np.asarray(index[1:] < index[:-1]))
     if len(back):
         row = int(back[0]) + 1

@@ -14,7 +14,7 @@ from echoscale.network import Concentric, Reservoir
 def matrix(rng: np.random.Generator, reservoir: Reservoir) -> scipy.sparse.csr_array:
     """Ring weights of 1; unit i of a ring and unit i of the next are joined both ways by weights `jump`."""
     topology = reservoir.topology
-    assert isinstance(topology, Concentric)  # a description keeps no other under this name
+    assert isinstance(topology, Concentric)  # the only topology of this name
     sizes = [len(part) for part in np.array_split(np.arange(reservoir.units), topology.rings)]
     blocks: list[list[Any]] = [[None] * topology.rings for _ in sizes]
     for k, size in enumerate(sizes):

@@ -9,9 +9,10 @@ from echoscale.network import Reservoir
 
 
 def matrix(rng: np.random.Generator, reservoir: Reservoir) -> scipy.sparse.csr_array:
-    """Pairs of neurons that hear themselves and each other alone; eigenvalues uniform in the unit disc, as of random matrices.
+    """Pairs of neurons that are linked to themselves and to each other; eigenvalues uniform in the unit disc, as of random
+    matrices.
 
-    Of an odd number of neurons the last one has a real eigenvalue.
+    For an odd number of neurons, the last one has a real eigenvalue.
     """
     units = reservoir.units
     first = np.arange(0, units - 1, 2)

@@ -11,7 +11,7 @@ NORMALISED = True  # a permutation: every eigenvalue lies on the unit circle alr
 
 
 def matrix(rng: np.random.Generator, reservoir: Reservoir) -> scipy.sparse.csr_array:
-    """Unit i hears unit i - 1 with weight 1, and unit 0 hears the last one."""
+    """Unit i receives unit i - 1 with weight 1, and unit 0 receives the last unit."""
     return ring(reservoir.units)
 
 

@@ -1,1 +1,1 @@
-"""Learning while the series runs: exact traces for the hyper-parameters, and a readout that follows."""
+"""Online learning: readout and hyper-parameters learn at every step, the hyper-parameters by exact traces."""

@@ -1,13 +1,12 @@
-"""How fast readout and learned hyper-parameters move: Adam, with the paper's settings by name.
+"""Adam, the rule that moves the readout and the learned hyper-parameters, and the paper's settings by name.
 
     m <- b1 m + (1 - b1) g,    v <- b2 v + (1 - b2) g^2
     theta <- theta - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 
-(paper, appendix, with b and 1 - b put right). All that is learned stands in the rows of one array (M, starts): first those of
-the readout, then the learned hyper-parameters; both groups have moments and factors of their own. It is the rule of
-`optax.adam`, which the tests compare it with. Optax takes longer, by an
-amount that varies from run to run (`benchmarks/choices.py`), and has one count of steps for all starts, where each has its own
-here: the powers b^t are carried.
+(paper, appendix, with b and 1 - b corrected). One array (M, starts) holds all learned numbers in its rows: first the readout,
+then the hyper-parameters. Each group has its own moments and factors. The rule is the same as `optax.adam`, its oracle in the
+tests. Optax is slower (`benchmarks/choices.py`) and counts the steps of all starts together. Here every start has its own
+count: the powers b^t are carried.
 """
 
 from __future__ import annotations
@@ -28,18 +27,20 @@ from echoscale.engine.hyper import Hyper, Parameter, chosen
 
 @dataclass(frozen=True)
 class Adam:
-    """theta <- theta - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon); the settings of it.
+    """Settings of the Adam rule, for the readout or the hyper-parameters of an `OnlineLearner`.
+
+        theta <- theta - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 
     Parameters
     ----------
     rate : float, or mapping of names to floats
-        The step. For hyper-parameters also one for each: `Adam({"leak_rate": 5e-6, "coupling": 1e-4})`.
+        Learning rate. For hyper-parameters also one rate per name: `Adam({"leak_rate": 5e-6, "coupling": 1e-4})`.
     beta1 : float
         Share of the past in m, the running mean of the gradient, in [0, 1).
     beta2 : float
-        Share of the past in v, that of its square, in [0, 1).
+        Share of the past in v, the running mean of the squared gradient, in [0, 1).
     epsilon : float
-        Keeps the first steps finite; above 0.
+        Small number above 0 that keeps the first steps finite.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class Adam:
         for name, rate in named:
             if not checks.number(rate, f"the learning rate {name!r}") > 0:
                 raise ValueError(
-                    f"the learning rate {name!r} must be above 0, got {rate}. Leave out of `parameters` what rests."
+                    f"the learning rate {name!r} must be above 0, got {rate}. Leave fixed values out of `parameters`."
                 )
         for name in ("beta1", "beta2"):
             beta = checks.number(getattr(self, name), name)
@@ -68,19 +69,19 @@ class Adam:
             raise ValueError(f"epsilon must be above 0, got {self.epsilon}: it keeps the first steps finite.")
 
     def of(self, learned: Sequence[Parameter], hyper: Hyper) -> list[float]:
-        """The rate of every learned hyper-parameter.
+        """Learning rates of hyper-parameters.
 
         Parameters
         ----------
         learned : list of Parameter
-            Which.
+            Learned hyper-parameters.
         hyper : Hyper
-            Of the network, to know what the names mean.
+            Hyper-parameters of the network, which give the names their meaning.
 
         Returns
         -------
         list of float
-            In the order of `learned`.
+            Learning rates in the order of `learned`.
         """
         if not isinstance(self.rate, Mapping):
             return [float(self.rate)] * len(learned)
@@ -92,16 +93,16 @@ class Adam:
 
 
 class Preset(NamedTuple):
-    """The paper's settings for one task.
+    """The paper's learning settings for one task.
 
     Parameters
     ----------
     readout : Adam
-        Of W_out.
+        Rule for W_out.
     learned : Adam
-        Of the hyper-parameters.
+        Rule for the hyper-parameters.
     minibatch : int
-        How many sequences run at once.
+        Number of sequences that run at once.
     """
 
     readout: Adam
@@ -119,7 +120,7 @@ PRESETS = {
 
 
 class AdamSettings(NamedTuple):
-    """The same as arrays: rate (M, starts), and per group (readout, learned) beta1 (2,), beta2 (2,), epsilon (2,)."""
+    """Settings as arrays: rate (M, starts), and per group (readout, learned) beta1 (2,), beta2 (2,), epsilon (2,)."""
 
     rate: Any
     beta1: Any
@@ -128,7 +129,7 @@ class AdamSettings(NamedTuple):
 
 
 class AdamAverages(NamedTuple):
-    """Adam's memory: running means of g and g^2, (M, starts), and b1^t, b2^t of both groups, (2, starts) each."""
+    """Moments of Adam: running means of g and g^2, (M, starts), and b1^t, b2^t of both groups, (2, starts) each."""
 
     mean: Any
     square: Any
@@ -147,7 +148,7 @@ def settings(
 
 
 def init(rows: int, starts: int, dtype: npt.DTypeLike) -> AdamAverages:
-    """No step made."""
+    """Moments before the first step."""
     zeros: npt.NDArray[Any] = np.zeros((rows, starts), dtype)
     return AdamAverages(zeros, zeros, np.ones((2, starts), dtype), np.ones((2, starts), dtype))
 
@@ -155,9 +156,9 @@ def init(rows: int, starts: int, dtype: npt.DTypeLike) -> AdamAverages:
 def update(
     theta: Array, gradient: Array, moments: AdamAverages, rule: AdamSettings, rows: int, moves: Array
 ) -> tuple[Array, AdamAverages]:
-    """One step of all rows (M, starts), the first `rows` of them the readout's; none at all where `moves` is False.
+    """One step of all rows (M, starts), of which the first `rows` are the readout; starts with `moves` False do not move.
 
-    Where nothing moves, the gradient must be 0: the moments then need no choice of their own, only factors of 1.
+    Starts that do not move must have gradient 0: then factors of 1 keep their moments.
     """
     first = (jnp.arange(len(theta)) < rows)[:, None]
 
@@ -166,7 +167,7 @@ def update(
 
     beta1, beta2 = rule.beta1[:, None], rule.beta2[:, None]
     hold1, hold2 = jnp.where(moves, beta1, 1), jnp.where(moves, beta2, 1)
-    # Written down once, not computed anew for every row.
+    # The barrier makes XLA compute the powers once, not again for every row.
     both = (moments.power1 * hold1, moments.power2 * hold2)
     power1, power2 = jax.lax.optimization_barrier(both)  # type: ignore[no-untyped-call]
     mean = each(hold1) * moments.mean + each(1 - beta1) * gradient

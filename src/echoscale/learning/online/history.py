@@ -1,7 +1,7 @@
-"""How learning went, window by window: mean loss, mean gradients and the learned hyper-parameters, in bounded memory.
+"""History of learning, window by window: mean loss, mean gradients and learned hyper-parameters, in bounded memory.
 
-A window is `window` steps. Where there are `MOST`, an even number, neighbours are merged and windows are twice as long
-from then on, so that a stream without end fits, coarser as it grows.
+A window is `window` steps. When there are `MOST` windows (an even number), neighbours are merged and windows become twice as
+long, so a stream of any length fits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FIRST_ROOM = 16
 
 
 class History(NamedTuple):
-    """Rows of windows that are over; rows from `used` on are room for more.
+    """Rows of finished windows; rows from `used` on are free.
 
-    targets   (W,)       steps with a target
-    loss      (W, S)     mean over those; NaN where there was none
-    gradient  (W, P, S)  likewise, of the learned hyper-parameters
-    value     (W, P, S)  at the end of the window
+    targets   (W,)       number of steps with a target
+    loss      (W, S)     mean loss over these steps; NaN without targets
+    gradient  (W, P, S)  mean gradient of the learned hyper-parameters over these steps
+    value     (W, P, S)  learned hyper-parameters at the end of the window
     """
 
     window: int
@@ -38,13 +38,13 @@ class History(NamedTuple):
 
 
 def init(window: int, learned: int, starts: int) -> History:
-    """No window yet."""
+    """A history without windows."""
     shapes = ((), (starts,), (learned, starts), (learned, starts))
     return History(window, 0, *(np.zeros((0, *shape)) for shape in shapes))
 
 
 def add(history: History, targets: float, sums: Floats, value: Floats) -> History:
-    """One more window, from sums (1 + P, S) of loss and gradients. The rows of `history` itself stay as they are."""
+    """A history with one more window, from sums (1 + P, S) of loss and gradients. The given history does not change."""
     if history.used == len(history.targets):
         room = max(history.used, FIRST_ROOM)
         rows = (np.concatenate([each, np.zeros((room, *each.shape[1:]))]) for each in history[2:])
@@ -58,7 +58,7 @@ def add(history: History, targets: float, sums: Floats, value: Floats) -> Histor
 
 
 def merged(history: History) -> History:
-    """Pairs of windows as one."""
+    """Neighbouring windows merged in pairs."""
     pairs = history.used // 2
     weight = history.targets[: 2 * pairs].reshape(pairs, 2)
 
@@ -75,14 +75,14 @@ def merged(history: History) -> History:
 
 
 def recent_loss(history: History, windows: int = 10) -> Floats:
-    """The mean loss of the last windows with targets, (S,); NaN before there are any."""
+    """The mean loss of the last windows with targets, (S,); NaN if there is none."""
     filled = np.flatnonzero(history.targets[: history.used] > 0)[-windows:]
     starts = history.loss.shape[1]
     return np.average(history.loss[filled], axis=0, weights=history.targets[filled]) if filled.size else np.full(starts, np.nan)
 
 
 def dataset(history: History, names: Sequence[str]) -> xr.Dataset:
-    """The windows, labelled; `step` is how many steps were made at the end of each."""
+    """The windows as a Dataset; `step` is the number of steps at the end of each window."""
     import xarray as xr
 
     used = slice(0, history.used)

@@ -1,8 +1,8 @@
 """`OnlineLearner`: learns the readout and the hyper-parameters of a network from a stream, step by step.
 
 The learner cuts the stream into buffers for the compiled loop, closes the windows of the history, and applies the protocol of
-re-initialisation. How the user cut the stream does not matter. Learning stops at the first step where a number is no longer
-finite, or a hyper-parameter no longer allowed: `LearningError` names the number and the step, and says what to do.
+re-initialisation. Learning stops at the first step with a number that is not finite or a hyper-parameter that is not allowed:
+`LearningError` names the number, the step and a remedy.
 """
 
 from __future__ import annotations
@@ -41,74 +41,78 @@ NO_DATA = "this learner has not seen any data: call partial_fit or fit first."
 
 
 class OnlineLearner:
-    """Learns a readout and hyper-parameters theta of a network at every time step, from B sequences that run at once.
+    """Learn the readout and the hyper-parameters theta of a network from a stream, at every time step.
 
         z = W_out x + b;   W_out, theta <- Adam on E(z, y),   dE/dtheta = dE/dz . W_out dx/dtheta
 
-    dx/dtheta are traces that travel with the states. `partial_fit` takes pieces of any size; the result does not depend on how
-    the stream was cut.
+    The traces dx/dtheta are carried along with the states. A stream is one series or B sequences that run at once.
+    `partial_fit` takes pieces of any size: the result does not depend on the cuts.
 
     Parameters
     ----------
     network : Network
-        Description of the network. The first piece of data says how many inputs it has.
+        Description of the network. The number of inputs comes from the first piece of data.
     outputs : int
-        O, columns of the targets; for loss="softmax" the number of classes.
+        Number O of target columns; for loss="softmax" the number of classes.
     parameters : str, or list of them
-        Which hyper-parameters are learned: "leak_rate", "coupling", ... of all reservoirs, "leak_rate[0]" of the first; ()
-        for the readout alone.
+        Names of the learned hyper-parameters: "leak_rate", "coupling" and others for all reservoirs, "leak_rate[0]" for the
+        first; () for the readout alone.
     loss : "mse", "sigmoid" or "softmax"
-        What the outputs mean; see `echoscale.data.losses`.
+        Loss function: squared error of numbers, or cross-entropy of probabilities or classes; see `echoscale.data.losses`.
     readout : Adam or RLS, or None
         Rule for W_out: `Adam(rate)`, or `RLS(ridge, forgetting)` (with "mse"); None: the rule of the preset.
     rates : Adam or str
         Rule for the hyper-parameters: `Adam(rate)`, or a preset of the paper by name (`PRESETS`).
     trace : "exact" or "truncated"
-        The full trace, or the truncated one of the paper's main text (`echoscale.engine.traces`).
+        Full trace, or the truncated trace of the paper's main text (`echoscale.engine.traces`).
     constraint : "clip", "logistic" or "free"
         Constraint that keeps hyper-parameters in their range (`echoscale.learning.online.constraints`).
     starts : Hyper or None
-        Hyper-parameters of S lanes, for S learners on one network at once, over all cores.
+        Hyper-parameters on S lanes, for S learners with the same weights at once; None: one learner.
     protocol : Reinitialise or None
-        Rule for drawing the readout again; None: never.
+        Rule for resetting the readout; None: never.
     record : int
         Number of steps in one window of the history.
     washout : int or None
         Number of steps at the start of the stream without learning; None: 100.
     average : float, int or None
-        Predictions use a mean of W_out: a running one with this decay (say 0.999), or that of all steps from this one on (say
-        42_000; `readout` is W_out itself until then). Adam only. None: W_out itself.
+        Average of W_out for predictions (Adam only). A float: running mean with this decay, say 0.999. An int: mean over all
+        steps from this step on, say 42_000, and W_out itself before. None: W_out itself.
     seed : int
         Random seed of the weights, as in `network.build`, and of the fresh readouts.
     dtype : "float32" or "float64"
         Precision of the states.
     device : None, str or jax.Device
-        Where it runs; None is JAX's choice.
+        Device that computes; None: JAX's choice.
 
     Attributes
     ----------
     learned : tuple of Parameter
-        The P learned hyper-parameters.
+        Learned hyper-parameters, P in number.
     values : (S, P) array
-        Their current values.
+        Current values of the learned hyper-parameters.
     hyper : Hyper
         All current hyper-parameters, with one lane per start if `starts` has lanes.
     network : Network
-        The description with the hyper-parameters of the best start; `network_of(start)` for another start.
+        Description with the current hyper-parameters of the best start; `network_of(start)` for another start.
     esn : ESN
-        The built network, with the hyper-parameters before the first step.
+        Built network with the hyper-parameters before the first step.
     readout : Readout
-        Current W_out and b, with a leading axis S if `starts` has lanes.
+        Current W_out and b, averaged if `average` is set, with a leading axis S if `starts` has lanes.
     state : (B, N) or (S, B, N) array
-        The last states.
+        Last states.
     history : xarray.Dataset
-        loss, gradient, value and targets of every window, with dims start, parameter and step.
+        Loss, gradient, value and number of targets of every window, with dims start, parameter and step.
     best : int
-        Number of the start with the least loss in the last ten windows.
+        Index of the start with the least loss in the last ten windows.
     converged : (S,) array of bool
-        Which starts the protocol has found converged.
+        Whether each start has converged by the protocol.
     steps, sequences : int
-        Number of time steps so far, and B (None before the first piece).
+        Number of time steps so far, and number B of sequences (None before the first piece).
+
+    See Also
+    --------
+    tune : Learn hyper-parameters from stored data by ridge regression.
 
     Examples
     --------
@@ -169,7 +173,7 @@ class OnlineLearner:
         self.feature_names: tuple[str, ...] = ()  # of data frames; set by the first piece
 
     def fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
-        """Forget everything, then learn as `partial_fit` does.
+        """Forget everything, then learn from the data as `partial_fit` does.
 
         Parameters
         ----------
@@ -185,21 +189,21 @@ class OnlineLearner:
         OnlineLearner
             Itself.
         """
-        return self._learn(self._read(u, y, None, ()), progress, anew=True)
+        return self._learn(self._read(u, y, None, ()), progress, restart=True)
 
     def partial_fit(self, u: SeriesLike, y: npt.ArrayLike, *, progress: bool | Progress = False) -> OnlineLearner:
         """Learn from the next piece of the stream.
 
-        An interrupt (Ctrl-C) stops between two buffers of at most 1,024 steps: `steps` says how far the stream is, and the
-        next piece begins there.
+        An interrupt (Ctrl-C) stops after at most 1,024 further steps. `steps` is then the number of steps done; continue with
+        the data from there on.
 
         Parameters
         ----------
         u : (T, F) or (B, T, F)
-            Inputs. B is fixed by the first piece.
+            Inputs. The first piece fixes B.
         y : (T,), (T, O), (B, T) or (B, T, O)
-            Targets. A step whose target is NaN moves the states but does not count, for that sequence alone. For "softmax",
-            y may hold one whole number a step, the class.
+            Targets. If the target of a sequence is NaN, its state moves but this step does not count for this sequence. For
+            "softmax", y may hold the class of every step as a whole number.
         progress : bool or function
             True shows a bar; a function is called as progress(steps done, steps, note) after every buffer.
 
@@ -211,16 +215,16 @@ class OnlineLearner:
         Raises
         ------
         LearningError
-            At the first step where something is no longer finite or allowed; the learner is as it was before that step.
+            If a number is not finite or a hyper-parameter is not allowed; the learner then is in its state before this step.
         """
         return self._learn(self._read(u, y, self.sequences, self.feature_names), progress)
 
-    def _learn(self, data: tuple[Series, Array, Array], progress: bool | Progress, anew: bool = False) -> OnlineLearner:
-        """What was read, buffer by buffer. What refuses it does so before the first one, and changes nothing."""
+    def _learn(self, data: tuple[Series, Array, Array], progress: bool | Progress, restart: bool = False) -> OnlineLearner:
+        """Learn from checked data, buffer by buffer; errors in the data are raised before and change nothing."""
         series, targets, there = data
         values, length, done = np.asarray(series.values), int(series.lengths[0]), 0
         with self.settings.context(), shown(progress, "learning") as tell:
-            if anew or self.stream is None:
+            if restart or self.stream is None:
                 self.stream = self.begin(series.count, series.features)
                 self.feature_names = series.columns
             while done < length:
@@ -231,16 +235,16 @@ class OnlineLearner:
     def freeze(
         self, parameters: str | Sequence[str | Parameter] | None = None, start: int | None = None, frozen: bool = True
     ) -> None:
-        """Hold learned hyper-parameters where they are.
+        """Keep learned hyper-parameters at their current values.
 
         Parameters
         ----------
         parameters : str, list of them, or None
-            Which; None: all that are learned.
+            Hyper-parameters to freeze; None: all learned ones.
         start : int or None
-            Of which start; None: of all.
+            Index of the start; None: all starts.
         frozen : bool
-            False lets them go again.
+            True freezes the hyper-parameters, False lets them learn again.
         """
         now = self._running()
         rows = [self.learned.index(each) for each in self.settings.chosen(parameters)]
@@ -249,19 +253,19 @@ class OnlineLearner:
         self.stream = now._replace(frozen=mask)
 
     def begin(self, sequences: int, columns: int) -> Stream:
-        """Draw the weights and make ready for B sequences.
+        """Draw the weights and make a stream of B sequences, before its first step.
 
         Parameters
         ----------
         sequences : int
-            B.
+            Number B of sequences.
         columns : int
-            Columns of the input series: F, and O more where the network feeds its outputs back.
+            Number of columns of the input series: F, or F + O if the network has output feedback.
 
         Returns
         -------
         Stream
-            Before its first step. It is not yet the learner's own.
+            New stream; the learner does not use it yet.
         """
         esn = self._esn
         if esn is None or esn.columns != columns:
@@ -280,13 +284,13 @@ class OnlineLearner:
             raise ValueError("sequences that learn together have one length: give u as (B, T, F), not as a list.")
         if sequences not in (None, series.count):
             raise ValueError(
-                f"this piece holds {series.count} sequences, the stream began with {sequences}: their states carry on, so "
-                "the number must stay. Call fit, or make another learner, for another number."
+                f"this piece holds {series.count} sequences, the stream began with {sequences}: their states continue, so the "
+                "number cannot change. For another number, call fit or make a new learner."
             )
         return series, *streams.read_targets(y, series, self.settings)
 
     def _advance(self, u: Array, y: Array, there: Array) -> int:
-        """As many of these steps as one buffer takes; returns how many."""
+        """Learn from as many steps as one buffer holds; return their number."""
         now, settings = self._running(), self.settings
         periods = [now.history.window, *([settings.protocol.period] if settings.protocol else [])]
         n = min(streams.BUFFER, int(u.shape[1]), *(each - now.step % each for each in periods))
@@ -301,7 +305,7 @@ class OnlineLearner:
         return n
 
     def _closed(self, now: Stream) -> Stream:
-        """With what is due at the end of a buffer: a window of the history, a look of the protocol."""
+        """The stream at the end of a buffer: close a window of the history and apply the protocol, if due."""
         settings = self.settings
         values = streams.values(settings, now.carry)
         if now.step % now.history.window == 0:
@@ -325,34 +329,34 @@ class OnlineLearner:
 
     @property
     def learned(self) -> tuple[Parameter, ...]:
-        """Which hyper-parameters are learned."""
+        """Learned hyper-parameters."""
         return self.settings.learned
 
     @property
     def steps(self) -> int:
-        """Time steps of the stream so far."""
+        """Number of time steps so far."""
         return 0 if self.stream is None else self.stream.step
 
     @property
     def sequences(self) -> int | None:
-        """B, known from the first piece on."""
+        """Number B of sequences; None before the first piece."""
         return None if self.stream is None else self.stream.plan.sequences
 
     @property
     def values(self) -> Floats:
-        """The learned hyper-parameters as they stand, (S, P), in the order of `learned`."""
+        """Current values of the learned hyper-parameters, (S, P), in the order of `learned`."""
         settings = self.settings
         return (settings.first_values if self.stream is None else streams.values(settings, self.stream.carry)).T.copy()
 
     @property
     def hyper(self) -> Hyper:
-        """All hyper-parameters as they stand, with one lane per start where `starts` has lanes."""
+        """All current hyper-parameters, with one lane per start if `starts` has lanes."""
         columns = self.values.T if self._many else self.values[0]
         return put(self.settings.hyper, self.learned, [np.asarray(each, np.float64) for each in columns])
 
     @property
     def readout(self) -> Readout:
-        """W_out as it stands, or its mean where `average` is set; with a leading axis S where `starts` has lanes."""
+        """Current W_out and b, or their mean if `average` is set, with a leading axis S if `starts` has lanes."""
         rows = streams.readouts(self.settings, self._running().carry)
         units, rule = self.settings.network.units, self.settings.readout
         whole = Readout(rows[..., :units], rows[..., units], np.full(len(rows), rule.ridge if isinstance(rule, RLS) else 0.0))
@@ -360,7 +364,7 @@ class OnlineLearner:
 
     @property
     def state(self) -> Array:
-        """The last states, (B, N), with a leading axis where there are several starts."""
+        """Last states, (B, N), with a leading axis S if `starts` has lanes."""
         now = self._running()
         plan = now.plan
         lanes = np.concatenate([np.asarray(each) for each in now.carry.state]).reshape(-1, plan.batch, plan.starts)
@@ -369,12 +373,12 @@ class OnlineLearner:
 
     @property
     def history(self) -> xr.Dataset:
-        """Mean loss, mean gradients and learned hyper-parameters of every window: dims start, parameter, step."""
+        """Mean loss, mean gradients and learned hyper-parameters of every window, with dims start, parameter and step."""
         return history.dataset(self._running().history, [str(each) for each in self.learned])
 
     @property
     def best(self) -> int:
-        """The start with the least loss in the last windows."""
+        """Index of the start with the least loss in the last windows."""
         if self.settings.starts == 1:
             return 0
         loss = self._loss()
@@ -382,42 +386,41 @@ class OnlineLearner:
 
     @property
     def converged(self) -> npt.NDArray[np.bool_]:
-        """Which starts (S,) the protocol has found converged."""
+        """Whether each start has converged by the protocol, (S,)."""
         return np.array(self._running().memory.converged)
 
     @property
     def network(self) -> Network:
-        """The description with the hyper-parameters of the best start."""
+        """Description with the current hyper-parameters of the best start."""
         return self.network_of(self.best)
 
     def network_of(self, start: int) -> Network:
-        """The description with the hyper-parameters of one start.
+        """Description with the current hyper-parameters of one start.
 
         Parameters
         ----------
         start : int
-            Its number, from 0.
+            Index of the start, from 0.
 
         Returns
         -------
         Network
-            To be built with any seed.
         """
         numbers = self.hyper.lane(self.settings.at(start))
         every = chosen([name for name in Hyper._fields if getattr(numbers, name)], numbers)
         return into_network(self.settings.network, every, [float(each.of(numbers)) for each in every])
 
     def predict(self, u: SeriesLike, *, start: int | None = None, state: npt.ArrayLike | None = None) -> Any:
-        """Outputs z = W_out x + b with the current hyper-parameters and readout; nothing is learned.
+        """Predict outputs z = W_out x + b with the current hyper-parameters and readout, without learning.
 
         Parameters
         ----------
         u : (T, F), (B, T, F) or list of (T_b, F)
             Inputs.
         start : int or None
-            Which of the starts; None: the best.
+            Index of the start; None: the best.
         state : (N,) or (B, N), or None
-            Where the network begins; None: zero. `learner.state` is where the stream is.
+            First state; None: zero. `learner.state` continues the stream.
 
         Returns
         -------
@@ -447,7 +450,7 @@ class OnlineLearner:
         return self.settings.hyper.lanes is not None
 
     def _loss(self) -> Floats:
-        """The mean loss of every start (S,) in the last windows, or so far where no window is over; NaN without targets."""
+        """The mean loss of every start (S,) in the last windows, or so far if no window is finished; NaN without targets."""
         now = self._running()
         recent = history.recent_loss(now.history)
         if not np.isnan(recent).all():
@@ -456,7 +459,7 @@ class OnlineLearner:
         return sums[0, : self.settings.starts] / targets if targets > 0 else recent
 
     def _note(self) -> str:
-        """The loss of the last window, of the best start."""
+        """The loss of the best start in the last window."""
         loss = history.recent_loss(self._running().history, windows=1)
         return "" if np.isnan(loss).all() else f"loss {np.nanmin(loss):.4g}"
 
@@ -483,18 +486,18 @@ def _built(settings: LearnerSettings, columns: int) -> ESN:
     fed = outputs if network.feeds_back else 0
     if columns <= fed:
         raise ValueError(
-            f"this network feeds its outputs back: u must hold the inputs and beside them the outputs of the step before "
-            f"(outputs={outputs}), so {outputs + 1} columns at least, but has {columns}. es.teacher_forced(u, y) makes it."
+            f"this network feeds its outputs back: u must hold the inputs and then the outputs of the previous step "
+            f"(outputs={outputs}), so at least {outputs + 1} columns; got {columns}. es.teacher_forced(u, y) makes such a u."
         )
     return network.build(columns - fed, settings.seed, settings.dtype, settings.device, n_outputs=outputs)
 
 
 class LearningError(FloatingPointError):
-    """Something is no longer finite, or a hyper-parameter no longer allowed; the learner is as it was before that step."""
+    """A number is not finite, or a hyper-parameter is not allowed. The learner is in its state before this step."""
 
 
 def explained(settings: LearnerSettings, carry: loop.Carry, at: int) -> LearningError:
-    """From the carry after the step `at` that broke. The loss comes first: what follows from it is not its cause."""
+    """The error from the carry after step `at`. The loss is checked first: other numbers that are not finite follow from it."""
     sums = np.asarray(carry.sums[0])[:, : settings.starts]
     now = streams.values(settings, carry)
     wrong = np.argwhere(~np.asarray(constraints.allowed(now, settings.learned, settings.constraint)))
@@ -519,7 +522,7 @@ def explained(settings: LearnerSettings, carry: loop.Carry, at: int) -> Learning
         )
     else:
         said = f"the readout is not finite. {remedy}."
-    return LearningError(f"at step {at} {said} The learner is as it was before step {at}.")
+    return LearningError(f"at step {at} {said} The learner is in its state before step {at}.")
 
 
 def _of(settings: LearnerSettings, start: int) -> str:

@@ -1,13 +1,16 @@
-"""The compiled loop of online learning: states, traces, readout and learned hyper-parameters, all moved at every time step.
+"""The compiled loop of online learning: states, traces, readout and learned hyper-parameters move at every time step.
 
     z = W_out x,    d = dE/dz,    dE/dW_out = d x^T,    dE/dtheta_i = d . (W_out e_i),      e_i = dx/dtheta_i (traces)
 
-for S starts with B sequences each on the lanes of one network (lane = sequence * S + start). Layout, all of it measured:
-features are neuron-major like the states, with a last one that is always 1 for the intercept; sums over neurons and over
-sequences are written out term by term, so that XLA makes one vectorised kernel of each, where a product of such small matrices
-is a call that takes several times as long; what such a sum gives is written down (`_kept`), or XLA would compute it anew inside
-each operation that needs it; W_out and the learned hyper-parameters are carried once more with a column per lane, since a
-choice of columns inside a kernel is not vectorised.
+for S starts with B sequences each on the lanes of one network (lane = sequence * S + start). Choices that were measured to be
+faster:
+
+- Features are neuron-major like the states; the last one is always 1, for the intercept.
+- Sums over neurons and sequences are written out term by term: XLA makes one vectorised kernel of each sum. A product of such
+  small matrices is a library call that takes several times as long.
+- Results of these sums are stored (`_kept`). Otherwise XLA computes them again inside every operation that uses them.
+- W_out and the learned hyper-parameters are also carried with one column per lane: a choice of columns inside a kernel is not
+  vectorised.
 """
 
 from __future__ import annotations
@@ -31,18 +34,18 @@ from echoscale.readouts import rls
 
 T = TypeVar("T")
 
-# Sums rewritten as trees and products handed to a library are for larger arrays than these. With the last two, `_kept` would
-# have no effect, or abort.
+# Sums as trees and products by a library are for larger arrays than these. With the last two options, `_kept` would have no
+# effect or abort.
 CPU_OPTIONS = devices.without(
     devices.SHARING_KERNELS, "tree_reduction_rewriter", "dot-library-rewriter", *devices.AGAINST_BARRIERS
 )
 
-# Longer sums are not written out: that takes long to compile, and products of larger matrices are faster.
+# Longer sums are not written out: they take long to compile, and products of larger matrices are faster.
 MOST_NEURONS, MOST_SEQUENCES = 64, 16
 
 
 class LoopPlan(NamedTuple):
-    """What the program is compiled for."""
+    """Static arguments of the compiled program."""
 
     learned: tuple[Parameter, ...]
     form: str
@@ -51,15 +54,15 @@ class LoopPlan(NamedTuple):
     outputs: int
     starts: int
     batch: int
-    sequences: int  # of the batch; the others are idle
+    sequences: int  # real sequences of the batch; the others are idle
     back: int | None  # recursive least squares: see `rls.returns`; None: Adam
-    plain: bool  # whether the mean of W_out weighs all steps alike, or decays
+    plain: bool  # whether the mean of W_out weighs all steps equally, or decays
 
 
 class Fixed(NamedTuple):
-    """What does not change in the loop: the network, Adam's settings and bounds (M, 1), and some constants.
+    """Constants of the loop: the network, Adam's settings and bounds (M, 1), and some numbers.
 
-    ones  (n,)  of the largest reservoir
+    ones  (n,)  n: size of the largest reservoir
     """
 
     weights: Weights
@@ -74,14 +77,14 @@ class Fixed(NamedTuple):
 
 
 class Carry(NamedTuple):
-    """What one step hands to the next.
+    """Values that one step hands to the next.
 
-    theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then what is learned besides
+    theta     (M, S)        rows of the readout (feature * O + output; none with least squares), then the hyper-parameters
     readout   (F, O, lanes) W_out for every lane, or (F, O, 1) for one start
     values    P x (lanes,)  the learned hyper-parameters for every lane, or (1,)
     squares   one `rls.RLSState` with a leading axis S, or None
     average   (F * O, S) and (S,) the running mean of W_out, and the power of its decay or its number of steps; or None
-    sums      (1 + P, S)    loss and gradients since the window began, and how many steps had a target, ()
+    sums      (1 + P, S)    loss and gradients since the window began, and the number of steps with a target, ()
     """
 
     state: State
@@ -96,8 +99,8 @@ class Carry(NamedTuple):
 
 
 class StepRows(NamedTuple):
-    """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes); whether any counts (T,), and
-    whether W_out after that step belongs to its mean (T,)."""
+    """A buffer: inputs (T, F, lanes), targets (T, O, lanes), weights in the loss (T, lanes); whether any target counts (T,),
+    and whether W_out after this step enters the average (T,)."""
 
     u: Any
     y: Any
@@ -107,7 +110,7 @@ class StepRows(NamedTuple):
 
 
 def _run(plan: LoopPlan, fixed: Fixed, carry: Carry, data: StepRows, n: Array) -> tuple[Carry, Array, Array]:
-    """The first n steps of a buffer, or fewer where something breaks: the carry, the steps made, and whether all is well."""
+    """The first n steps of a buffer, or fewer in case of a fault: the carry, the number of steps, and whether all is well."""
 
     def body(now: tuple[Carry, Array, Array]) -> tuple[Carry, Array, Array]:
         carry, t, _ = now
@@ -127,7 +130,7 @@ def program(on_cpu: bool) -> Any:
 
 
 def step(plan: LoopPlan, fixed: Fixed, carry: Carry, row: StepRows) -> tuple[Carry, Array]:
-    """One time step of everything; and whether loss, gradients, readout and learned hyper-parameters are still in order."""
+    """One time step of everything, and whether loss, gradients, readout and learned hyper-parameters are in order."""
     hyper = put(fixed.hyper, plan.learned, carry.values)
     state, new_traces = traces.step(fixed.weights, hyper, carry.state, carry.traces, row.u, plan.learned, plan.form)
     lanes = state[0].shape[1]
@@ -174,7 +177,7 @@ def spread(plan: LoopPlan, theta: Array, squares: rls.RLSState | None) -> tuple[
 
 
 def _kept(values: T) -> T:
-    """The same values, written down once: what needs them reads them, and does not compute them anew."""
+    """The same values, computed once and stored."""
     same: T = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
     return same
 
@@ -188,7 +191,7 @@ def _read(plan: LoopPlan, fixed: Fixed, readout: Array, parts: dict[int, Array],
     if plan.starts == 1:
         products = [jax.lax.dot_general(own[k][..., 0], part, (((0,), (0,)), ((), ())), "highest") for k, part in parts.items()]
         return sum(products[1:], products[0])
-    # Every lane has its own weights: multiply, and sum over the neurons with a product; equal sizes are added up before.
+    # Every lane has its own weights: multiply, and sum over the neurons by a product. Reservoirs of equal size are added first.
     by_size: dict[int, Array] = {}
     for k, part in parts.items():
         product = (own[k] * part[:, None, :]).reshape(len(part), -1)
@@ -241,7 +244,7 @@ def _least_squares(plan: LoopPlan, fixed: Fixed, squares: rls.RLSState, state: S
     if plan.starts == 1:
         alone: rls.RLSState = jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], given)))
         return alone
-    # One start after another: products of single matrices are fast, those of stacks of matrices are not.
+    # One start after another: products of single matrices are fast, products of stacks of matrices are not.
     new: rls.RLSState = jax.lax.map(one, given)
     return new
 
@@ -255,7 +258,7 @@ def _of_squares(plan: LoopPlan, squares: rls.RLSState) -> Array:
 def _average(
     plan: LoopPlan, fixed: Fixed, average: tuple[Array, Array] | None, readout: Array, counts: Array
 ) -> tuple[Array, Array] | None:
-    """A running mean of W_out over the steps that moved it and belong to it."""
+    """The mean of W_out over the steps that moved W_out and enter the average."""
     if average is None:
         return None
     mean, memory = average
@@ -269,7 +272,7 @@ def _average(
 def _in_order(plan: LoopPlan, small: Array, free: Array, squares: rls.RLSState | None) -> Array:
     """Whether loss and gradients are finite and the learned hyper-parameters allowed.
 
-    Adam's W_out is finite as long as the loss is: its steps are bounded by the rate.
+    Adam's W_out is finite if the loss is finite: its steps are bounded by the rate.
     """
     values, _ = constraints.of_free(free, plan.learned, plan.constraint)
     well = jnp.all(jnp.isfinite(small)) & jnp.all(constraints.allowed(values, plan.learned, plan.constraint))

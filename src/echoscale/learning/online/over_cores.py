@@ -1,9 +1,9 @@
-"""Starts over the cores: groups of them, each with its own slice of the lanes, run through the same compiled loop in threads.
+"""Starts over the cores: groups of starts, each with its own slice of the lanes, run the same compiled loop in threads.
 
-    start s  ->  group s // n, place s % n             n = ceil(S / groups) starts each, idle ones repeat the last of all
+    start s  ->  group s // n, place s % n             n = ceil(S / groups) starts each; idle ones repeat the last start
 
-Starts do not know of each other, so a group is a learner of its own with fewer lanes. Between two buffers there is one carry of
-all starts, whatever the number of cores: what is saved, shown and looked at does not know of groups.
+Starts are independent, so a group is a learner with fewer lanes. Between two buffers there is one carry of all starts, for any
+number of cores: saving, printing and the protocol do not depend on groups.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ VECTOR = 16  # fewer lanes take as long
 
 
 class Places(NamedTuple):
-    """What to take of some carries that stand side by side: which lanes, which starts, and which columns of what has one column
-    per lane, or one in all where there is one start (see `loop.Carry`)."""
+    """Indices into carries side by side: lanes, starts, and columns of arrays with one column per lane, or with a single column
+    for one start (see `loop.Carry`)."""
 
     lanes: Indices
     starts: Indices
@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The plan of every group; where the lanes of each stand in the whole; and where those of the whole stand in all groups."""
+    """The plan of every group, the places of each group in the whole carry, and the places of the whole in all groups."""
 
     plan: loop.LoopPlan
     apart: tuple[Places, ...]
@@ -45,13 +45,13 @@ class Groups(NamedTuple):
 
 
 def over_cores(settings: LearnerSettings, plan: loop.LoopPlan) -> Groups:
-    """One group for every core, or fewer; one on other devices than the processor."""
+    """At most one group per core; one group on other devices than the CPU."""
     workers = devices.cores() if devices.on_cpu(device_of(settings.device)) else 1
     return cut(plan, settings.starts, count(settings.starts, plan.sequences, workers))
 
 
 def padded(starts: int, sequences: int) -> tuple[int, int]:
-    """Starts and sequences with idle ones added, so that their product is whole vectors of lanes and as small as can be."""
+    """Numbers of starts and sequences with idle ones added: the least product that fills whole vectors of lanes."""
     if starts == 1:
         return 1, lane_count(sequences)
     pairs = [(s, b) for s in range(starts, starts + 16) for b in range(sequences, sequences + 16) if s * b % 16 == 0]
@@ -59,7 +59,7 @@ def padded(starts: int, sequences: int) -> tuple[int, int]:
 
 
 def count(starts: int, sequences: int, workers: int) -> int:
-    """As many groups as make the widest one narrowest, idle lanes included; no more than that takes."""
+    """The least number of groups for which the widest group, idle lanes included, is as narrow as possible."""
 
     def width(parts: int) -> int:
         return max(int(np.prod(padded(-(-starts // parts), sequences))), VECTOR)
@@ -68,7 +68,7 @@ def count(starts: int, sequences: int, workers: int) -> int:
 
 
 def cut(plan: loop.LoopPlan, starts: int, parts: int) -> Groups:
-    """So many groups of equal size, the last one with idle starts where they do not come out even."""
+    """Groups of equal size; the last one has idle starts if the division leaves a remainder."""
     size = -(-starts // parts)
     wide, batch = padded(size, plan.sequences)
     each = plan._replace(starts=wide, batch=batch)
@@ -81,9 +81,9 @@ def cut(plan: loop.LoopPlan, starts: int, parts: int) -> Groups:
 
 
 def _places(to: loop.LoopPlan, of: Indices, source: loop.LoopPlan, group: Indices | int = 0) -> Places:
-    """Where to take the starts `of` from: of one carry, or of one after another, `group` says which of them.
+    """Places of the starts `of` in one carry, or in several carries one after another (`group` is the index of the carry).
 
-    A sequence that the source does not have is idle, and repeats the source's last.
+    A sequence that the source does not have is idle and repeats the source's last sequence.
     """
     sequence = np.minimum(np.arange(to.batch), source.batch - 1)[:, None] * source.starts
     at = (group * source.starts * (source.batch - 1) + of + sequence).ravel()
@@ -95,9 +95,9 @@ def _places(to: loop.LoopPlan, of: Indices, source: loop.LoopPlan, group: Indice
 def run(
     groups: Groups, settings: LearnerSettings, fixed: loop.Fixed, carry: loop.Carry, data: loop.StepRows, n: int
 ) -> tuple[loop.Carry, int, bool]:
-    """`loop.program` for all starts: n steps, or all up to the first one at which something breaks in any of them.
+    """`loop.program` for all starts: n steps, or fewer, up to the first fault of any start.
 
-    `fixed` and `carry` are of all starts; `data` is the same for every group, and has its lanes.
+    `fixed` and `carry` hold all starts. `data` has the lanes of one group and is the same for every group.
     """
     program = loop.program(devices.on_cpu(device_of(settings.device)))
     if len(groups.apart) == 1:
@@ -114,13 +114,13 @@ def run(
     devices.in_threads(job, range(len(groups.apart)), len(groups.apart), threading.Event())
     parts = [found[which] for which in range(len(groups.apart))]
     made = min(each[1] for each in parts)
-    if any(each[1] > made for each in parts):  # one broke before the others: all of them up to there
+    if any(each[1] > made for each in parts):  # a fault ended one group early: run the others up to the same step
         return run(groups, settings, fixed, carry, data, made)
     return _carry([each[0] for each in parts], groups.together), made, all(each[2] for each in parts)
 
 
 def _carry(carries: Sequence[loop.Carry], places: Places) -> loop.Carry:
-    """A carry of these places."""
+    """The carry at these places."""
 
     def take(which: Indices, axis: int, *leaves: Any) -> npt.NDArray[Any]:
         whole = np.concatenate(leaves, axis) if len(leaves) > 1 else np.asarray(leaves[0])
@@ -144,7 +144,7 @@ def _carry(carries: Sequence[loop.Carry], places: Places) -> loop.Carry:
 
 
 def _fixed(fixed: loop.Fixed, places: Places) -> loop.Fixed:
-    """The constants for these places of one carry: numbers with a value per lane, and rates."""
+    """The constants at these places of one carry: numbers with one value per lane, and rates."""
 
     def own(leaf: npt.ArrayLike) -> npt.NDArray[Any]:
         values = np.asarray(leaf)

@@ -1,11 +1,11 @@
-"""Intrinsic plasticity (Schrauwen et al. 2008): every neuron adapts its gain and its bias until its outputs are Gaussian.
+"""Intrinsic plasticity (Schrauwen et al. 2008): every neuron adapts its gain a and bias b until its outputs are Gaussian.
 
     y = tanh(a h + b)
     db = -rate (-mu / sigma^2 + y / sigma^2 (2 sigma^2 + 1 - y^2 + mu y)),     da = rate / a + db h
 
-The rule descends the Kullback-Leibler divergence of the outputs from N(mu, sigma^2). It needs no targets: it is done before a
-readout is fitted. Gains and biases are then part of the weights, row by row. Gains above 1 raise the effective spectral radius
-too: silent networks of a large radius may wake up to dynamics of their own, which no gain makes Gaussian.
+The rule descends the Kullback-Leibler divergence of the outputs from N(mu, sigma^2). It needs no targets and runs before a
+readout is fitted. Gains and biases then become part of the weights. Gains above 1 also raise the effective spectral radius: a
+silent network with a large spectral radius may become active by itself, and no gain makes such activity Gaussian.
 """
 
 from __future__ import annotations
@@ -28,27 +28,29 @@ from echoscale.engine.hyper import Hyper, Parameter, into_network
 def intrinsic_plasticity(
     esn: ESN, u: SeriesLike, *, mean: float = 0.0, spread: float = 0.2, rate: float = 1e-3, epochs: int = 10
 ) -> ESN:
-    """A network whose neurons have adapted to u: y = tanh(a h + b) is about N(mean, spread^2), a and b of every neuron its own.
+    """Adapt gain a and bias b of every neuron to the inputs, until its outputs are approximately Gaussian.
+
+        y = tanh(a h + b)  ~  N(mean, spread^2)
 
     Parameters
     ----------
     esn : ESN
-        The network; it stays as it was.
+        Network; it does not change.
     u : (T, F)
-        Inputs, as the network is to hear them.
+        Inputs in the units that the network receives.
     mean : float
-        mu in (-1, 1), of the outputs tanh(.).
+        Wanted mean of the outputs y, in (-1, 1).
     spread : float
-        sigma, of the outputs; a small one keeps neurons near the linear regime.
+        Wanted standard deviation of the outputs y. Small values keep neurons near the linear regime.
     rate : float
-        Of the rule, for one step.
+        Learning rate of the rule, per step.
     epochs : int
-        How often u is gone through.
+        Number of passes through u.
 
     Returns
     -------
     ESN
-        The same network with rows of its weights multiplied by a, and biases that hold b (bias_scaling 1).
+        Network with the rows of its weights multiplied by a, and with b in its biases (bias_scaling 1).
 
     Examples
     --------
@@ -111,7 +113,7 @@ def _adapted(
 
 
 def _with(esn: ESN, a: list[Floats], b: list[Floats]) -> ESN:
-    """The network with these gains and biases in its weights: all that a neuron hears stands in its rows."""
+    """The network with these gains and biases in its weights: a row of the weights holds all inputs of a neuron."""
 
     def rows(gain: Floats, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         return scipy.sparse.csr_array(scipy.sparse.diags_array(gain) @ matrix)

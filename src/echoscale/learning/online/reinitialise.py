@@ -1,7 +1,7 @@
-"""When the readout begins anew: a readout that has settled holds the learned hyper-parameters where they are.
+"""Re-initialisation of the readout: once the readout has converged, it keeps the hyper-parameters near their current values.
 
-The paper re-initialises W_out whenever the leak rates have settled, and stops when they no longer change from one time to the
-next. `Reinitialise` does that for every start by itself, at fixed steps, so that a run can be repeated and resumed.
+The paper re-initialises W_out whenever the leak rates have settled, and stops when they no longer change from one reset to the
+next. `Reinitialise` does this for every start independently, at fixed steps, so that runs can be repeated and resumed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from echoscale._internal.types import Floats
 
 @dataclass(frozen=True)
 class Reinitialise:
-    """Reset W_out and its moments at every look; a start has converged where |theta - theta at its last reset| < tolerance.
+    """Protocol of an `OnlineLearner` that resets W_out until the hyper-parameters theta no longer change between resets.
 
-    A converged start is frozen, and its readout learns on.
+        converged:   |theta - theta at the last reset| < tolerance
+
+    In a converged start the hyper-parameters are frozen, and the readout continues to learn.
 
     Parameters
     ----------
     every : int or None
-        Number of steps between resets; None: reset whenever the hyper-parameters have settled.
+        Number of steps between resets; None: reset whenever theta has settled.
     window : int
-        Settled: they moved less than `tolerance` over this many steps. Not used with `every`.
+        Number of steps over which theta must change by less than `tolerance` to count as settled. Not used with `every`.
     tolerance : float
-        Converged: they moved less than this since the last reset. 0 never converges.
+        Largest change of theta that counts as none. With 0 no start converges.
 
     Examples
     --------
@@ -50,12 +52,12 @@ class Reinitialise:
 
     @property
     def period(self) -> int:
-        """Steps between two looks at the learned hyper-parameters."""
+        """Number of steps between two checks of the learned hyper-parameters."""
         return self.every or self.window
 
 
 class ProtocolMemory(NamedTuple):
-    """Values of every start at the last look and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
+    """Values of every start at the last check and at the last reset (P, S), NaN before; resets (S,); converged (S,)."""
 
     last: Any
     mark: Any
@@ -64,7 +66,7 @@ class ProtocolMemory(NamedTuple):
 
 
 def init(learned: int, starts: int) -> ProtocolMemory:
-    """Nothing looked at yet."""
+    """Memory before the first check."""
     return ProtocolMemory(
         np.full((learned, starts), np.nan),
         np.full((learned, starts), np.nan),
@@ -74,9 +76,9 @@ def init(learned: int, starts: int) -> ProtocolMemory:
 
 
 def look(protocol: Reinitialise, memory: ProtocolMemory, values: Floats) -> tuple[ProtocolMemory, npt.NDArray[np.bool_]]:
-    """After another period: what is remembered now, and which starts (S,) begin a new readout."""
+    """After another period: the new memory, and whether each start (S,) resets its readout."""
 
-    def near(before: Floats) -> npt.NDArray[np.bool_]:  # False before there was anything
+    def near(before: Floats) -> npt.NDArray[np.bool_]:  # False before the first check
         return np.asarray((np.abs(values - before) < protocol.tolerance).all(axis=0))
 
     due = np.ones(values.shape[1], bool) if protocol.every else near(memory.last)

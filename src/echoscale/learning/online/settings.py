@@ -1,4 +1,4 @@
-"""The arguments of an online learner, checked once: the settings that every part of it reads."""
+"""Settings of an online learner: its arguments, checked once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LearnerSettings:
-    """See `OnlineLearner`; `hyper` are the hyper-parameters that the starts begin with."""
+    """Arguments of `OnlineLearner`; `hyper` holds the hyper-parameters of the starts before the first step."""
 
     network: Network
     outputs: int
@@ -56,66 +56,66 @@ class LearnerSettings:
         checks.integer(self.record, "record", minimum=1)
         checks.integer(self.seed, "seed")
         checks.choice(self.dtype, ("float32", "float64"), "dtype")
-        device_of(self.device)  # so that a wrong name is noticed before the first step
+        device_of(self.device)  # raises for a wrong name before the first step
         if self.averages_plainly:
             checks.integer(self.average, "average")
         elif self.average is not None and not 0 < checks.number(self.average, "average") < 1:
             raise ValueError(
-                f"average must lie in (0, 1), the share of the past in a running mean, or be a whole number, the step from "
-                f"which on the mean is taken; got {self.average}."
+                f"average must lie in (0, 1), the share of the past in a running mean, or be a whole number, the first step of "
+                f"a plain mean; got {self.average}."
             )
         if isinstance(self.readout, RLS):
             if self.loss != "mse":
                 raise ValueError(f"RLS minimises squares: use loss='mse' (one-hot targets for classes), not {self.loss!r}.")
             if self.average is not None:
-                raise ValueError("average is for readouts that Adam moves; least squares averages by itself. Leave it out.")
+                raise ValueError("average is for readouts learned by Adam; RLS averages by itself. Leave average out.")
             if self.readout.state is not None:
-                raise ValueError("this RLS has learned already, and a learner begins anew: give it a fresh one.")
+                raise ValueError("this RLS has learned already, and a learner starts from zero: give a new RLS.")
         if self.protocol is not None and not isinstance(self.protocol, Reinitialise):
             raise TypeError(f"protocol must be None or a Reinitialise, got {type(self.protocol).__name__}.")
         if self.protocol is not None and not self.learned:
-            raise ValueError("a protocol looks at the learned hyper-parameters, and parameters=() learns none: leave it out.")
+            raise ValueError("a protocol checks learned hyper-parameters, and parameters=() learns none: leave it out.")
         farthest = max(self.speeds, default=0.0) * (self.protocol.period if self.protocol else 0)
         if self.protocol is not None and 0 < farthest < self.protocol.tolerance:
             raise ValueError(
-                f"in {self.protocol.period} steps at a rate of {max(self.speeds):g} a number moves {farthest:g} at most, less "
-                f"than tolerance={self.protocol.tolerance:g}: all would count as converged. Lower it, or look less often."
+                f"in {self.protocol.period} steps at a rate of {max(self.speeds):g} a number moves at most {farthest:g}, less "
+                f"than tolerance={self.protocol.tolerance:g}: all would count as converged. Lower it, or check less often."
             )
         constraints.to_free(self.first_values, self.learned, self.constraint)
 
     @property
     def starts(self) -> int:
-        """S."""
+        """Number of starts S."""
         return self.hyper.lanes or 1
 
     @property
     def averages_plainly(self) -> bool:
-        """Whether `average` is a step, from which on all count alike, and not a decay."""
+        """Whether `average` is the first step of a plain mean, not a decay."""
         return isinstance(self.average, numbers.Integral)
 
     @property
     def features(self) -> int:
-        """Columns of W_out: the neurons, and a 1 for the intercept."""
+        """Number of columns of W_out: the neurons, and one for the intercept."""
         return self.network.units + 1
 
     @property
     def rows(self) -> int:
-        """How many numbers of the readout Adam moves."""
+        """Number of readout weights that Adam moves."""
         return 0 if isinstance(self.readout, RLS) else self.features * self.outputs
 
     @property
     def speeds(self) -> list[float]:
-        """The rate of every learned number."""
+        """Learning rate of every learned hyper-parameter."""
         return self.rates.of(self.learned, self.hyper)
 
     @property
     def first_values(self) -> Floats:
-        """The learned hyper-parameters before the first step, (P, S)."""
+        """Learned hyper-parameters before the first step, (P, S)."""
         leaves = [np.asarray(each.of(self.hyper), np.float64) for each in self.learned]
         return np.array([np.broadcast_to(leaf, self.starts) for leaf in leaves]).reshape(-1, self.starts)
 
     def chosen(self, names: str | Sequence[str | Parameter] | None) -> tuple[Parameter, ...]:
-        """These of the learned hyper-parameters, or all."""
+        """Learned hyper-parameters by name; all without names."""
         if names is None:
             return self.learned
         which = chosen(names, self.hyper)
@@ -124,7 +124,7 @@ class LearnerSettings:
         return which
 
     def at(self, start: object) -> int:
-        """The number of a start, checked."""
+        """Index of a start, checked."""
         number = checks.integer(start, "start")
         if number >= self.starts:
             raise ValueError(f"there is no start {start}: this learner has {self.starts}, counted from 0.")
@@ -132,14 +132,14 @@ class LearnerSettings:
 
     @contextmanager
     def context(self) -> Iterator[None]:
-        """Precision and device; and BLAS on one thread, since recursive least squares calls it with small matrices."""
+        """Precision and device; BLAS runs on one thread, since recursive least squares calls it with small matrices."""
         wide = isinstance(self.readout, RLS) or self.dtype == "float64"
         with precision_and_device(np.float64 if wide else np.float32, device_of(self.device)), one_thread():
             yield
 
 
 def rules(learned: Adam | str, readout: Adam | RLS | None) -> tuple[Adam, Adam | RLS]:
-    """How hyper-parameters and readout learn: as given, or as a preset says."""
+    """Rules for hyper-parameters and readout: as given, or from a preset."""
     preset = PRESETS[checks.choice(learned, tuple(PRESETS), "rates")] if isinstance(learned, str) else None
     speeds = preset.learned if preset else learned
     if not isinstance(speeds, Adam):

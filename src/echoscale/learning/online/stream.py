@@ -1,4 +1,4 @@
-"""A stream between two buffers of steps: its first carry, fresh readouts, what a carry says, and the buffers themselves.
+"""A stream between two buffers of steps: its first carry, fresh readouts, values in a carry, and the buffers themselves.
 
 Pure functions of the settings; `Stream` is all that changes while learning.
 """
@@ -24,16 +24,16 @@ from echoscale.learning.online.settings import LearnerSettings
 from echoscale.readouts import rls
 from echoscale.readouts.rls import RLS
 
-# Steps of one compiled call; a call with fewer does only those.
+# Largest number of steps of one compiled call.
 BUFFER = 1024
-# The size of a fresh W_out: small, but not 0, where the learned hyper-parameters would have no gradient.
+# The size of a fresh W_out: small, but not 0, since the learned hyper-parameters would have no gradient.
 FRESH = 0.01
 
 
 class Stream(NamedTuple):
-    """What is compiled for, and all that changes; one object, so that an interrupt finds the old one or the new one.
+    """Plan of the compiled program, and all that changes: one object, so that an interrupt leaves the old one or the new one.
 
-    frozen  (P, S), by the user
+    frozen  (P, S), set by the user
     """
 
     plan: loop.LoopPlan
@@ -47,7 +47,7 @@ class Stream(NamedTuple):
 
 
 def begin(settings: LearnerSettings, esn: ESN, sequences: int) -> Stream:
-    """Before the first step: zero states and traces, the numbers of the starts, a fresh readout."""
+    """A stream before its first step: zero states and traces, the hyper-parameters of the starts, fresh readouts."""
     plan = plan_of(settings, sequences)
     fixed = fixed_of(settings, plan, esn)
     dtype, lanes, count = np.dtype(settings.dtype), plan.starts * plan.batch, len(settings.learned)
@@ -95,7 +95,7 @@ def plan_of(settings: LearnerSettings, sequences: int) -> loop.LoopPlan:
 
 
 def of_padded(settings: LearnerSettings, plan: loop.LoopPlan) -> npt.NDArray[np.int64]:
-    """Which start each of the padded ones is: idle ones repeat the last."""
+    """Index of the start for every padded start: idle ones repeat the last."""
     return np.minimum(np.arange(plan.starts), settings.starts - 1)
 
 
@@ -128,7 +128,7 @@ def fixed_of(settings: LearnerSettings, plan: loop.LoopPlan, esn: ESN) -> loop.F
 
 
 def fixed_now(settings: LearnerSettings, stream: Stream) -> loop.Fixed:
-    """The constants of the loop, with rate 0 for what is frozen."""
+    """The constants of the loop, with rate 0 for frozen hyper-parameters."""
     rate = np.array(stream.fixed.rule.rate)
     rate[settings.rows :][(stream.frozen | stream.memory.converged)[:, of_padded(settings, stream.plan)]] = 0
     return stream.fixed._replace(rule=stream.fixed.rule._replace(rate=rate))
@@ -141,12 +141,12 @@ def fresh(
     reset: Flags,
     resets: npt.NDArray[np.int64],
 ) -> loop.Carry:
-    """A small random W_out without memory of its moments for the starts (S,) that begin anew, the n-th alike for all of them.
+    """A carry with a small random W_out and zero moments for the starts (S,) that reset; the n-th reset is the same for all.
 
     The moments of the learned hyper-parameters stay. Least squares begins with W_out = 0.
     """
     which = of_padded(settings, plan)
-    carry = jax.tree.map(np.array, carry)  # copies, to be written to
+    carry = jax.tree.map(np.array, carry)  # writable copies
     rows, moments = settings.rows, carry.moments
     for s in np.flatnonzero(reset[which]):
         if isinstance(settings.readout, RLS):
@@ -166,7 +166,7 @@ def fresh(
 
 
 def spread(settings: LearnerSettings, plan: loop.LoopPlan, carry: loop.Carry) -> tuple[tuple[Array, ...], Array]:
-    """`loop.spread` of arrays of NumPy, for which nothing is compiled."""
+    """`loop.spread` for NumPy arrays, without compilation."""
     rows, theta = settings.rows, np.asarray(carry.theta)
     values = np.asarray(constraints.of_free(theta[rows:], settings.learned, settings.constraint)[0], theta.dtype)
     readout = theta[:rows]
@@ -197,13 +197,13 @@ def readouts(settings: LearnerSettings, carry: loop.Carry) -> Floats:
     rows = np.asarray(carry.theta, np.float64)[: settings.rows]
     if carry.average is not None:
         mean, memory = (np.asarray(each, np.float64) for each in carry.average)
-        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # of the mean that is there
+        share = np.minimum(memory, 1) if settings.averages_plainly else 1 - memory  # weight of the mean
         rows = np.where(share > 0, mean / np.where(share > 0, share, 1), rows)
     return rows[:, : settings.starts].reshape(settings.features, settings.outputs, -1).transpose(2, 1, 0)
 
 
 def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, there: Array, begin: int) -> loop.StepRows:
-    """u (B, n, F), y (B, n, O) and where there is a target (B, n), from step `begin` on, put on lanes with time first.
+    """u (B, n, F), y (B, n, O) and the mask of targets (B, n), from step `begin` on, as lanes with time first.
 
     A sequence without a target, or in the washout, has weight 0; the others share the loss.
     """
@@ -225,9 +225,9 @@ def buffer(settings: LearnerSettings, plan: loop.LoopPlan, u: Array, y: Array, t
 
 
 def read_targets(y: npt.ArrayLike, series: Series, settings: LearnerSettings) -> tuple[Numbers, Flags]:
-    """Targets (B, T, O) of the series, zero where there is none, and where there is one, (B, T).
+    """Targets (B, T, O) of the series, 0 if missing, and the mask of targets, (B, T).
 
-    A step whose target holds a NaN has none. For "softmax", one column holds numbers of classes from 0 on.
+    A target that holds a NaN is missing. For "softmax", one column holds the indices of the classes, from 0.
     """
     targets, loss, outputs = as_targets(y, series, gaps=True), settings.loss, settings.outputs
     whole, there = np.stack(list(targets.values)), np.stack(targets.known)
@@ -236,8 +236,8 @@ def read_targets(y: npt.ArrayLike, series: Series, settings: LearnerSettings) ->
         wrong = known[(known != np.floor(known)) | (known < 0) | (known >= outputs)]
         if wrong.size:
             raise ValueError(
-                f"y holds {wrong[0]:g}: with loss='softmax' and one number a step it must be a class, a whole number from 0 to "
-                f"{outputs - 1}."
+                f"y holds {wrong[0]:g}: with loss='softmax' and one number per step it must be a class, a whole number from 0 "
+                f"to {outputs - 1}."
             )
         whole = one_hot(whole[..., 0], np.arange(outputs))
     if whole.shape[-1] != outputs:

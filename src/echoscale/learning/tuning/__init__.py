@@ -1,1 +1,1 @@
-"""Hyper-parameters are tuned by the gradient of the held-out error through ridge regression."""
+"""Tuning of hyper-parameters by the gradient of the held-out error through ridge regression."""

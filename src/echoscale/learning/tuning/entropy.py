@@ -1,4 +1,4 @@
-"""The cross-entropy of classes on held-out folds, with ridge readouts that were fitted to one-hot targets:
+"""Cross-entropy of classes on held-out folds, with ridge readouts fitted to one-hot targets.
 
     q = softmax(k z),   z = W^T x + b,   E(theta) = -mean log q_label          k: sharpness, learned with the other numbers
     dE_p = mean (q - y) . d(k z)_p,      curvature  mean d(k z)_p . (diag q - q q^T) d(k z)_q   (generalised Gauss-Newton)
@@ -10,8 +10,8 @@ probabilities.
 
     z_b = W^T f_b + b,   f_b standardised pools of sequence b (`readouts.pooling`),   dz/dz_p ~ (z(+h) - z(-h)) / (step taken)
 
-There are as many rows as sequences, so that outputs are differenced instead of carrying tangents through every pool: two runs
-for every learned number, all on lanes of one run, with the ridge solution of every fold made anew.
+There is one row per sequence, so difference quotients of the outputs are cheaper than tangents of every pool: two networks for
+every learned number, all on lanes of one run, each with its own ridge solutions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Entropy(Loss):
         return Value(np.einsum("sro,ro->s", -logs, self.labels) / len(self.labels), readout)
 
     def judged_outputs(self, at: Networks) -> tuple[Floats, Readout]:
-        """z of all held-out rows, (S, rows, O), series after series, and the readouts of the folds that have it."""
+        """z of all held-out rows, (S, rows, O), series after series, and the readouts of the folds."""
         series, inputs, judged = self.data.series, self.inputs, self.data.judged
         readout = self.fitted(self.statistics(at.hyper)[0], at.penalties)
         found = np.empty((len(readout.coef), len(self.labels), self.outputs))
@@ -86,7 +86,7 @@ class Entropy(Loss):
             slopes = gradient.ridge_slopes(self, found, readout, z, k)
             rows = every[:, here]
             outputs[:, here] = np.einsum("srf,sof->sro", rows, readout.coef[:, k]) + readout.intercept[:, None, k]
-            # The intercept takes off the means of training: of the features in W^T x, and of v.
+            # The intercept removes the training means of the features in W^T x and of v.
             moves[:, :, here] = np.einsum("srf,spof->spro", rows - train.mean[:, None, features], slopes)
             v = found.rows[:, here, units:] - train.mean[:, None, moved]
             v = v.reshape(*v.shape[:2], learned, self.outputs).transpose(0, 2, 1, 3)
@@ -94,7 +94,7 @@ class Entropy(Loss):
         return self.model_from(outputs, moves, self.space.sharpnesses(z))
 
     def model_from(self, outputs: Floats, moves: Floats, sharpness: Floats) -> Model:
-        """From z (S, rows, O), its slopes along all coordinates but the sharpness (S, P - 1, rows, O), and k (S,)."""
+        """The model from z (S, rows, O), its slopes along all coordinates but the sharpness (S, P - 1, rows, O), and k (S,)."""
         k, labels, count = sharpness[:, None, None], self.labels, outputs.shape[1]
         logits = k * outputs
         jacobian = np.concatenate([k[:, None] * moves, logits[:, None]], axis=1)
@@ -106,7 +106,7 @@ class Entropy(Loss):
         return Model(np.einsum("sro,ro->s", -logs, labels) / count, slopes, curvature)
 
     def sharpened(self, networks: Networks) -> Floats:
-        """The sharpness with the least error for each of these networks, (S,), where none was learned."""
+        """The sharpness with the least error for each network, (S,), if none was learned."""
         low, high = BOUNDS[SHARPNESS]
         search: Any = minimize_scalar
         found = []
@@ -131,7 +131,7 @@ class PooledEntropy(Entropy):
 
     @cached_property
     def features(self) -> int:
-        """Columns of a row, or as many as there are sequences where that is less."""
+        """Number of columns of a row, or number of sequences if that is less."""
         pools, series = self.pools, self.data.series
         snapshots = pools.parts if pools.every is None else int(series.lengths.max()) // pools.every
         wide = columns(pools.names, self.esn.units, pools.parts, snapshots)
@@ -139,7 +139,7 @@ class PooledEntropy(Entropy):
 
     @cached_property
     def segment(self) -> Indices:
-        """The segment that every sequence lies in, (B,): the one that its last step counts for."""
+        """The segment of every sequence, (B,): the segment that its last step belongs to."""
         return np.array([int(np.flatnonzero(np.diff(each))[0]) for each in self.data.edges])
 
     def rows(self, hyper: Hyper) -> Floats:
@@ -169,7 +169,7 @@ class PooledEntropy(Entropy):
 
     @property
     def model_runs(self) -> int:
-        """Two for every coordinate but the sharpness, and the point itself."""
+        """Two runs for every coordinate but the sharpness, and one for the point itself."""
         return 1 + 2 * (len(self.space.names) - 1)
 
     @property
@@ -178,7 +178,7 @@ class PooledEntropy(Entropy):
         return (self.features + self.outputs) ** 2 * self.model_runs
 
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """See `Loss`. One step to each side, or to one side alone at a bound."""
+        """See `Loss`. Steps go to both sides, or to one side at a bound."""
         space = self.space
         moved = len(space.names) - 1
         apart = float(np.finfo(self.esn.dtype).eps) ** 0.25

@@ -3,10 +3,10 @@
     y(t) = W_k^T x(t) + b_k,   u(t+1) = y(t); or, with output feedback, u(t+1) = (s(t+1), y(t)) with known inputs s
     d(t)^2 = mean over outputs of (y(t) - truth)^2 / Var,   E = mean d^2 / (1 + d^2)
 
-Origins are spread over the held-out folds, and the forecasts of fold k are made with the readout that has not seen it. Chaos
-makes late errors as large as the attractor, whatever the network: each counts for 1 at most, so that E is about the share of
-the forecast that is lost. Residuals of all forecasts give the curvature (Gauss and Newton); their slopes are differences
-between neighbouring points, which run beside each other on the lanes of one scan.
+Origins are spread over the held-out folds, and the forecasts of fold k use the readout that was fitted to the other folds. In
+chaos, late errors are as large as the attractor for every network: each counts for at most 1, so that E is about the share of
+the forecast that is lost. Residuals of all forecasts give the curvature (Gauss-Newton). Their slopes are difference quotients
+between neighbouring points, which run on the lanes of one scan.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout
 from echoscale.readouts.statistics import gather
 
-# Of forecasts, over all folds together: one for so many steps as two forecasts have, within these. Few miss that some run away.
+# Least and largest number of forecasts over all folds: one per two horizons of data in between. Few forecasts miss that some
+# of them run away.
 LEAST_ORIGINS, MOST_ORIGINS = 20, 100
-STEP = 1e-3  # to neighbouring points, in logarithms
+STEP = 1e-3  # distance of neighbouring points, in logarithms
 
 
 class Origins(NamedTuple):
@@ -42,7 +43,7 @@ class Origins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FreeRun(Loss):
-    """The saturated squared error of forecasts of `horizon` steps; its root is shown: 0 is perfect, 1 is lost at once."""
+    """The saturated squared error of forecasts of `horizon` steps; its root is shown: 0 is perfect, 1 fails at once."""
 
     horizon: int = 1
     name = "closed-loop error"
@@ -50,13 +51,13 @@ class FreeRun(Loss):
 
     @cached_property
     def origins(self) -> Origins:
-        """Evenly spread over the steps of every fold that have a whole forecast before the fold ends."""
+        """Origins spread evenly over the steps of every fold, each with room for a whole forecast."""
         held_out = self.data.spans
         steps = sum(end - begin for spans in held_out for begin, end in spans)
         each = -(-min(max(steps // (2 * self.horizon), LEAST_ORIGINS), MOST_ORIGINS) // len(held_out))
         series, step = [], []
         for spans in held_out:
-            # y(t) is the first value that is forecast: the last input seen is u(t).
+            # y(t) is the first forecast value: the last known input is u(t).
             places = [(b, t) for b, (begin, end) in enumerate(spans) for t in range(begin, end - self.horizon + 1)]
             if not places:
                 longest = max(end - begin for begin, end in spans)
@@ -71,7 +72,7 @@ class FreeRun(Loss):
 
     @cached_property
     def truth(self) -> Floats:
-        """(K, R, steps, O)."""
+        """Targets of all forecasts, (K, R, steps, O)."""
         values = self.data.targets.values
         rows = [
             [values[b][t : t + self.horizon] for b, t in zip(*pair, strict=True)] for pair in zip(*self.origins, strict=True)
@@ -80,7 +81,7 @@ class FreeRun(Loss):
 
     @property
     def steps(self) -> int:
-        """Steps of all forecasts together."""
+        """Total number of steps of all forecasts."""
         return self.origins.step.size * self.horizon
 
     @cached_property
@@ -103,7 +104,7 @@ class FreeRun(Loss):
         count, many = z.shape
         near = np.concatenate([z[:, None], z[:, None] + STEP * np.eye(many)], axis=1)  # (S, 1 + P, P)
         inside = near <= self.space.high + 1e-12
-        near = np.where(inside, near, 2 * z[:, None] - near)  # backwards from an upper bound
+        near = np.where(inside, near, 2 * z[:, None] - near)  # a step back at an upper bound
         residuals = self.residuals(self.networks(near.reshape(-1, many)))[0].reshape(count, 1 + many, -1)
         forward = np.where(np.einsum("spp->sp", inside[:, 1:]), STEP, -STEP)
         jacobian = (residuals[:, 1:] - residuals[:, :1]) / forward[..., None]
@@ -121,11 +122,11 @@ class FreeRun(Loss):
         return float(per_step[least(errors).place])
 
     def residuals(self, at: Networks) -> tuple[Floats, Readout]:
-        """Saturated, (S, K, R, steps, O), so that their squares over all origins and steps average to the error."""
+        """Saturated residuals, (S, K, R, steps, O): the mean of their squares over all origins and steps is the error."""
         readout, states = self._fitted(at)
         outputs = self._forecasts(at.hyper, readout, states)
         apart = (outputs - self.truth) / (self.spread * np.sqrt(self.outputs))
-        # What ran away to infinity is as lost as can be.
+        # A forecast that ran away to infinity has the largest error.
         apart = np.clip(np.nan_to_num(apart, nan=1e6, posinf=1e6, neginf=-1e6), -1e6, 1e6)
         return apart / np.sqrt(1 + (apart**2).sum(axis=-1, keepdims=True)), readout
 
@@ -152,7 +153,7 @@ class FreeRun(Loss):
         return self.fitted(train, at.penalties), kept
 
     def _forecasts(self, hyper: Hyper, readout: Readout, states: Floats) -> Floats:
-        """(S, K, R, steps, O) from states (S, K, R, N)."""
+        """Forecasts (S, K, R, steps, O) from states (S, K, R, N)."""
         esn, dtype = self.esn, np.dtype(self.esn.dtype)
         points, folds, each, units = states.shape
         padded = np.pad(np.arange(points), (0, lanes.lane_count(points) - points), mode="edge")
@@ -175,7 +176,7 @@ class FreeRun(Loss):
         return rows.transpose(2, 3, 4, 0, 1)[:points]
 
     def _known_inputs(self) -> Floats | None:
-        """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None if only outputs come back."""
+        """s(t+1), ... after every origin, (steps - 1, F, K R), 0 past the end; None if all inputs are outputs."""
         features = self.esn.n_inputs
         if not self.esn.n_outputs:
             return None

@@ -2,20 +2,20 @@
 
 Outputs of a fixed readout, for all starts in one scan:
 
-    v_p(t) = W_out^T dx(t)/dtheta_p          this enters the Jacobian of the error
+    v_p(t) = W_out^T dx(t)/dtheta_p          enters the Jacobian of the error
     c_p    = sum over training of (dx/dtheta_p) r(t)^T,   r(t) = y(t) - W_out^T x(t) - b
     e_p    = sum over training of dx/dtheta_p,   q_p = sum over training of x . dx/dtheta_p     growth of the states' squares
 
-Every fold has its own readout and its own training steps; the readouts of K folds stand beside each other like K O outputs.
-The tangents dx/dtheta_p are the exact traces of `engine.traces`. Only these projections of them leave the scan.
+Every fold has its own readout and its own training steps. The readouts of K folds are handled like one readout with K O
+outputs. The tangents dx/dtheta_p are the exact traces of `engine.traces`. Only their projections leave the scan.
 
 The readout itself, from these sums (`ridge_slopes`):
 
     W      = (S_xx + ridge I)^-1 S_xy                        S: centred sums over training (`readouts.ridge`)
-    dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both with their means taken off
+    dW_p   = (S_xx + ridge I)^-1 (dX_p^T R - X^T dX_p W)     R = Y - X W, both centred
     dW/d log ridge = -ridge (S_xx + ridge I)^-1 W
 
-At its floor the penalty is floor * trace(S_xx) / features: it no longer follows the learned penalty, but grows with the states.
+At its floor the penalty is floor * trace(S_xx) / features: it does not follow the learned penalty, but grows with the states.
 
 Lanes of the scan are (point, series) pairs, point-major. They are cut into blocks that run on one thread each; nothing grows
 with the length of the series, except for the held-out rows that a loss asks to keep.
@@ -57,7 +57,7 @@ class Tangents(NamedTuple):
     train, held_out  statistics of every fold, (S, ...) each
     cross            the sums c_p over the training steps of every fold, (S, features, P, K O); zero for inputs
     growth           the sums of (x - mean) . dx/dtheta_p over the training steps of every fold, (S, P, K)
-    rows             the states of all held-out steps and v_p of their folds, (S, rows, N + P O), if they were asked for
+    rows             the states of all held-out steps and v_p of their folds, (S, rows, N + P O), if requested
     """
 
     train: list[Statistics]
@@ -68,7 +68,7 @@ class Tangents(NamedTuple):
 
 
 class TangentCarry(NamedTuple):
-    """The state (n_k, lanes), its traces, and sums so far.
+    """The state (n_k, lanes), its traces, and the sums so far.
 
     cross    per parameter and reservoir that it reaches (n_k, K O + K, lanes): c_p, then e_p of every fold
     squares  per parameter (K, lanes): q_p
@@ -109,9 +109,9 @@ def scan(
 ) -> tuple[TangentCarry, Array]:
     """A chunk of steps: inputs u (L, F, lanes or 1) and targets y (L, O, lanes or 1) -> rows (L, lanes, N + P K O) of x and v.
 
-    coef    of the readouts of all folds, per reservoir (n_k, K O, lanes), and of the inputs that they see (E, K O, lanes), if
-            they see any; intercept (K O, lanes)
-    seen    the inputs that the readouts see (L, E, lanes or 1)
+    coef    coefficients of the readouts of all folds, per reservoir (n_k, K O, lanes), then of the inputs of the readouts
+            (E, K O, lanes), if any; intercept (K O, lanes)
+    seen    inputs of the readouts (L, E, lanes or 1)
     counts  (L, K, lanes or 1): 1 for steps that train fold k, 0 for others
     """
     which = [traces.reaches(weights, each) for each in learned]
@@ -143,7 +143,7 @@ def _read(coef: Array, x: Array) -> Array:
 
 
 def tangents(loss: Loss, z: Floats, readout: Readout, keep_rows: bool = False) -> Tangents:
-    """One more run, now that the readouts are known: how their outputs and their residuals move with the numbers."""
+    """A second run with known readouts: the derivatives of their outputs and residuals by the learned numbers."""
     esn, data, learned, dtype = loss.esn, loss.data, loss.space.learned, np.dtype(loss.esn.dtype)
     series, folds = data.series, len(data.folds)
     many, wide = len(z) * series.count, folds * loss.outputs
@@ -160,7 +160,7 @@ def tangents(loss: Loss, z: Floats, readout: Readout, keep_rows: bool = False) -
     cross = np.zeros((many, loss.features, len(learned), wide + folds))
     squares = np.zeros((many, len(learned), folds))
     kept: list[list[Floats]] = [[np.empty((0, esn.units + moved // folds))] for _ in range(many)]
-    # Of a held-out row only the tangents of its own fold are kept.
+    # A held-out row keeps only the tangents of its own fold.
     own = esn.units + np.arange(moved).reshape(len(learned), folds, loss.outputs)
     columns = [np.concatenate([np.arange(esn.units), own[:, k].ravel()]) for k in range(folds)]
 
@@ -206,7 +206,7 @@ def tangents(loss: Loss, z: Floats, readout: Readout, keep_rows: bool = False) -
 
 
 def places(loss: Loss, fold: int) -> tuple[Indices, Indices, Indices]:
-    """Which columns of the statistics in `Tangents` are features, v_p of this fold (P O, parameter-major), and targets."""
+    """Columns of the statistics in `Tangents`: features, v_p of this fold (P O, parameter-major), and targets."""
     units, learned, folds, outputs = loss.esn.units, len(loss.space.learned), len(loss.data.folds), loss.outputs
     moved = units + np.arange(learned * folds * outputs).reshape(learned, folds, outputs)
     rest = units + moved.size + np.arange(loss.features - units + outputs)
@@ -214,7 +214,7 @@ def places(loss: Loss, fold: int) -> tuple[Indices, Indices, Indices]:
 
 
 def ridge_slopes(loss: Loss, found: Tangents, readout: Readout, z: Floats, fold: int) -> Floats:
-    """dW of one fold by the logarithm of every learned number, (S, P, O, features), P with the ridge if that is learned."""
+    """dW of one fold by the logarithm of every learned number, (S, P, O, features); P includes a learned ridge penalty."""
     scatter, theta = found.train[fold].scatter, loss.space.values(z)
     coef, penalty = readout.coef[:, fold], readout.ridge[:, fold]
     features, moved, _ = places(loss, fold)

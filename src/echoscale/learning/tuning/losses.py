@@ -2,14 +2,14 @@
 
 The readouts are ridge solutions W_k, one for each point and fold k; `gradient` has their derivatives dW_p.
 
-`Squares` is the squared error of these readouts on the folds that they were not fitted to, from sufficient statistics alone:
+`Squares` is the squared error of these readouts on their held-out folds, from sufficient statistics alone:
 
     E(theta) = mean over outputs of  mean (y - W_k^T x - b_k)^2 / Var y      r = y - W_k^T x - b_k,  k: the fold of the step
-    dr_p = -(v_p + dW_p^T x),     dE_p = 2 <dr_p, r>,     curvature 2 <dr_p, dr_q>  (Gauss and Newton)
+    dr_p = -(v_p + dW_p^T x),     dE_p = 2 <dr_p, r>,     curvature 2 <dr_p, dr_q>  (Gauss-Newton)
 
 W_k depends on theta too (variable projection, Golub and Pereyra 1973), and v_p is the change of the outputs for fixed W_k.
-All inner products are sums over steps of products of (states, v, targets). A few matrices therefore hold all numbers that are
-needed, whatever the length of the series.
+All inner products are sums over steps of products of (states, v, targets). A few matrices hold all sums, for series of any
+length.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from echoscale.readouts.statistics import Statistics, beside_states, split_stati
 
 T = TypeVar("T")
 
-ROUNDING = 1e-13  # relative to the mean squared singular value of the states: below it a Gram matrix holds rounding alone
-STATISTICS_BYTES = 256 << 20  # of the points that are judged together
+ROUNDING = 1e-13  # relative to the mean squared singular value of the states: below this a Gram matrix holds only rounding
+STATISTICS_BYTES = 256 << 20  # for the points that are judged together
 
 
 class Value(NamedTuple):
-    """At S points: the error on what is held out, (S,), and the readouts of the K folds that have it, (S, K, ...)."""
+    """At S points: the held-out error, (S,), and the readouts of the K folds, (S, K, ...)."""
 
     error: Floats
     readout: Readout
@@ -66,16 +66,16 @@ class Networks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The base of `Squares`, and of the losses in `entropy` and `free_run`: data, what is fixed, and statistics of networks.
+    """The base of `Squares` and of the losses in `entropy` and `free_run`: data, constants, and statistics of networks.
 
-    penalty  the ridge penalty where it is not learned
-    columns  what the readout sees beside the states
+    penalty  ridge penalty if it is not learned
+    columns  columns of the readout in addition to the states
     noise    standard deviation of noise on the states
-    floor    the least penalty, relative to the mean squared singular value of the states
+    floor    least penalty, relative to the mean squared singular value of the states
 
-    name     what errors are called in reports
-    linear   whether the error is the squared one of a linear readout, so that noise on the states has a closed form
-    rough    whether its slopes say little about what lies a step away
+    name     name of the error in reports
+    linear   whether the error is the squared error of a linear readout, for which noise on the states has a closed form
+    rough    whether slopes predict little about the error one step away
     """
 
     esn: ESN
@@ -91,15 +91,15 @@ class Loss:
     rough: ClassVar[bool] = False
 
     def value_of_batch(self, at: Networks) -> Value:
-        """The error of few enough networks."""
+        """The error of as many networks as fit into memory."""
         raise NotImplementedError
 
     def model_of_batch(self, z: Floats, readout: Readout) -> Model:
-        """The quadratic model at few enough points (S, P) whose readouts are known."""
+        """The quadratic model at as many points (S, P) as fit into memory; their readouts are known."""
         raise NotImplementedError
 
     def shown(self, error: Floats) -> Floats:
-        """The error as it is reported: the root, since most are mean squares."""
+        """The reported error: the root, since most losses are mean squares."""
         return np.sqrt(error)
 
     def value(self, z: Floats) -> Value:
@@ -107,7 +107,7 @@ class Loss:
         return self.value_at(self.networks(z))
 
     def value_at(self, networks: Networks) -> Value:
-        """The error of networks that need not be points of the search."""
+        """The error of any networks, also those that are not points of the search."""
         batches = self.batches(len(networks.penalties))
         return _joined([self.value_of_batch(jax.tree.map(operator.itemgetter(batch), networks)) for batch in batches])
 
@@ -118,32 +118,32 @@ class Loss:
 
     @property
     def model_runs(self) -> int:
-        """How many runs of a network the model at one point costs: itself, and a tangent for every learned number."""
+        """Number of runs that the model at one point costs: the network, and a tangent for every learned number."""
         return 1 + len(self.space.learned)
 
     @property
     def model_numbers(self) -> int:
-        """How many numbers the model at one point needs for every segment and fold: statistics, those of tangents too."""
+        """Number of values that the model at one point needs for every segment and fold: statistics, also of tangents."""
         return (self.features + self.outputs * (1 + len(self.space.learned) * len(self.data.folds))) ** 2
 
     @property
     def outputs(self) -> int:
-        """O."""
+        """Number of outputs O."""
         return self.data.targets.features
 
     @cached_property
     def features(self) -> int:
-        """How many columns the readout sees."""
+        """Number of columns of the readout."""
         return self.columns.width(self.esn)
 
     @cached_property
     def extra(self) -> list[Floats]:
-        """What the statistics hold besides states, (T_b, E) of every series."""
+        """Columns of the statistics in addition to the states, (T_b, E) for every series."""
         return beside_states(self.data.series, self.data.targets, self.columns)
 
     @property
     def inputs(self) -> list[Floats]:
-        """The inputs that the readout sees, (T_b, E) of every series."""
+        """Inputs of the readout, (T_b, E) for every series."""
         return [each[:, : self.features - self.esn.units] for each in self.extra]
 
     def networks(self, z: Floats) -> Networks:
@@ -152,7 +152,7 @@ class Loss:
         return Networks(hyper, self.penalties(z), self.space.sharpnesses(z))
 
     def learned_penalties(self, z: Floats) -> Floats:
-        """The part of the penalties that follows the learned or given one, (S, K): in proportion to the rows of the fold."""
+        """The penalties without noise and floor, (S, K): the learned or given penalty in proportion to the rows of the fold."""
         return self.space.penalties(z, self.penalty)[:, None] * (self.data.train_rows / self.data.rows)
 
     def penalties(self, z: Floats) -> Floats:
@@ -161,7 +161,7 @@ class Loss:
 
     @property
     def path(self) -> Floats:
-        """The penalties to choose from, relative to the states: the usual ones above the floor, and the floor itself."""
+        """The penalties to choose from, relative to the states: the default path above the floor, and the floor itself."""
         if self.floor <= RELATIVE[0]:
             return RELATIVE
         return np.array([self.floor, *RELATIVE[self.floor * (1 + 1e-9) < RELATIVE]])
@@ -176,12 +176,12 @@ class Loss:
         return self.data.folded(self.parts(hyper))
 
     def fitted(self, train: Sequence[Statistics], penalties: Floats) -> Readout:
-        """The ridge readouts of all folds, (S, K, ...), with these penalties (S, K) or those of the floor."""
+        """The ridge readouts of all folds, (S, K, ...), with these penalties (S, K) or the floor."""
         whole = stacked(train)
         return ridge(whole, np.maximum(penalties, self.floor * whole.unit) if self.floor else penalties)
 
     def best_penalties(self, hyper: Hyper) -> Floats:
-        """The penalty of `path` per training step that has the least squared error on the folds, for every network, (S,)."""
+        """The penalty of `path`, per training step, with the least squared error on the folds, for every network, (S,)."""
         found, path = [], self.path
         for batch in self.batches(hyper.lanes or 1):
             train, held_out = self.statistics(hyper.map(operator.itemgetter(batch)))
@@ -191,11 +191,11 @@ class Loss:
         return np.concatenate(found)
 
     def best_penalty(self, hyper: Hyper) -> float:
-        """The penalty of `path` per training step that is best for one network."""
+        """The best penalty of `path`, per training step, for one network."""
         return float(self.best_penalties(hyper)[0])
 
     def batches(self, count: int, numbers: int = 0) -> list[slice]:
-        """Points that are held in memory together, each with this many numbers for every segment and fold (0: statistics)."""
+        """Batches of points that fit into memory, each with `numbers` values per segment and fold (0: statistics)."""
         each = (len(self.data.edges[0]) + 2 * len(self.data.folds)) * (numbers or (self.features + self.outputs) ** 2) * 8
         size = max(STATISTICS_BYTES // each, 1)
         return [slice(begin, begin + size) for begin in range(0, count, size)]
@@ -225,7 +225,7 @@ class Squares(Loss):
         for k, (train, held_out) in enumerate(zip(found.train, found.held_out, strict=True)):
             features, moved, targets = gradient.places(self, k)
             slopes = gradient.ridge_slopes(self, found, readout, z, k)
-            # The coefficients, on the columns of the statistics, of every dr_p and last of r.
+            # Coefficients of every dr_p, and at last of r, on the columns of the statistics.
             mixed = np.zeros((len(z), self.outputs, z.shape[1] + 1, train.mean.shape[-1]))
             mixed[:, :, :-1, features] = -slopes.transpose(0, 2, 1, 3)
             mixed[:, :, -1, features] = -readout.coef[:, k]
@@ -233,14 +233,14 @@ class Squares(Loss):
                 mixed[:, o, -1, targets[o]] = 1
                 for p in range(len(self.space.learned)):
                     mixed[:, o, p, moved[p * self.outputs + o]] = -theta[:, p]
-            # Second moments of what is held out about the means of training, which are what the intercept takes off.
+            # Second moments of held-out data about the training means, which the intercept removes.
             apart = held_out.mean - train.mean
             moments = held_out.scatter + held_out.count[:, None, None] * apart[:, :, None] * apart[:, None, :]
             products = products + np.einsum("sopc,socq,so->spq", mixed, moments[:, None] @ mixed.transpose(0, 1, 3, 2), weight)
         return Model(products[:, -1, -1], 2 * products[:, :-1, -1], 2 * products[:, :-1, :-1])
 
     def _variance(self, held_out: Sequence[Statistics]) -> Floats:
-        """Variance of the targets of all folds together, (S, O)."""
+        """Variance of the targets over all folds, (S, O)."""
         o = self.outputs
         variance = total(
             [Statistics(each.count, each.mean[:, -o:], each.scatter[:, -o:, -o:], 0) for each in held_out]
@@ -251,13 +251,13 @@ class Squares(Loss):
 
 
 def _joined(parts: list[T]) -> T:
-    """What was found for consecutive points as one."""
+    """The results of consecutive points, concatenated."""
     whole: T = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts) if len(parts) > 1 else parts[0]
     return whole
 
 
 def stacked(parts: Sequence[Statistics]) -> Statistics:
-    """Statistics (S, ...) of every fold as one, (S, K, ...)."""
+    """Statistics (S, ...) of all folds, stacked to (S, K, ...)."""
     return Statistics(
         np.stack([part.count for part in parts], axis=1),
         np.stack([part.mean for part in parts], axis=1),
@@ -267,5 +267,5 @@ def stacked(parts: Sequence[Statistics]) -> Statistics:
 
 
 def unit_per_step(train: Sequence[Statistics]) -> Floats:
-    """The mean square of the states about their means, averaged over the folds, (S,)."""
+    """The mean square of the centred states, averaged over the folds, (S,)."""
     return np.asarray(np.stack([each.unit / each.count for each in train], axis=1).mean(axis=1))

@@ -1,13 +1,12 @@
-"""The search of `tune`: many starts go downhill together, one step a round, and restart near the best where they are stuck.
+"""The search of `tune`: many starts descend together, one step per round, and restart near the best if they are stuck.
 
 In a round, every live start has a quadratic model of the error. The step is the minimum of the model in a box:
 
     minimise  g . s + s . H s / 2   with  low <= z + s <= high  and  |s_i| <= radius
 
-This step, a shorter one and a longer one are tried in one run, and the best of them is taken. Where the error is rough, points
-scattered over the box are tried as well. A start rests when it gains no more. If a start rests far above the best, or stays far
-above it for many rounds, it is moved: some points mix the numbers of the good starts, and the start continues from the best of
-these points.
+This step, a shorter and a longer one are tried in one run, and the best is taken. If the error is rough, points scattered over
+the box are tried as well. A start rests when it improves no more. A start that rests far above the best start, or stays far
+above it for many rounds, is moved: it continues from the best of some points that mix the numbers of the good starts.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from echoscale.learning.tuning.losses import Loss, Value
 from echoscale.readouts.penalties import least
 from echoscale.readouts.ridge import Readout
 
-LENGTHS = np.array([0.3, 1.0, 3.0])  # of the steps tried, in units of the step of the model
+LENGTHS = np.array([0.3, 1.0, 3.0])  # lengths of the steps tried, in units of the step of the model
 FIRST_BOX, LARGEST_BOX, SMALLEST_BOX = 1.0, 4.0, 1e-3  # half sides, in logarithms: 1 is a factor of e
-REFUSED, REFUSED_ROUGH = 0.1, 0.5  # how a box shrinks when none of its steps helps
+REFUSED, REFUSED_ROUGH = 0.1, 0.5  # factor by which a box shrinks if none of its steps helps
 SCATTERED = 5  # points tried beside the steps where the error is rough; half a box is their standard deviation
-GAIN = 3e-3  # of the error: less than that in two rounds running is no progress
+GAIN = 3e-3  # relative gain in error: less in two consecutive rounds is no progress
 PERFECT = 1e-14  # an error that needs no further search
-SCREENED = 8  # random points; the best of them becomes a start
+SCREENED = 8  # points of which the best becomes a start
 PATIENCE = 8  # rounds before a start that still gains may be moved
 FAR = 1.21  # times the least error: 10 % for a root of squares
 JITTER = 0.3  # spread of points that mix good starts
-# Directions that hardly change the error must not make steps that are all length.
+# Damping: directions that hardly change the error must not make the steps long.
 DAMPING = 1e-6
 
 
@@ -41,10 +40,10 @@ DAMPING = 1e-6
 class Search:
     """The state of all S starts.
 
-    z        where they are, (S, P); value: the error there, and the readouts
-    box      half side of the trust region of each, (S,)
-    idle     rounds without gain, (S,); age: rounds since each was (re)placed, (S,)
-    steps    simulated so far, of networks and of tangents together
+    z        points, (S, P); value: errors and readouts at these points
+    box      half side of every trust region, (S,)
+    idle     rounds without gain, (S,); age: rounds since every start was placed or moved, (S,)
+    steps    number of simulated steps so far, of networks and tangents together
     """
 
     loss: Loss
@@ -62,7 +61,7 @@ class Search:
 
     @classmethod
     def begin(cls, loss: Loss, z: Floats, rng: np.random.Generator) -> Search:
-        """From candidates (S, C, P): the best of every C is a start."""
+        """Begin from candidates (S, C, P): the best of every C is a start."""
         starts, candidates, _ = z.shape
         points = z.reshape(-1, z.shape[-1])
         value = loss.value(points)
@@ -73,7 +72,7 @@ class Search:
 
     @property
     def live(self) -> npt.NDArray[np.int64]:
-        """The starts that still gain; none when one is perfect."""
+        """The starts that still gain; none if one is perfect."""
         return np.flatnonzero((self.idle < 2) & (self.value.error[self.best] > PERFECT))
 
     @property
@@ -91,7 +90,7 @@ class Search:
             slope, bend = model.gradient[place], model.curvature[place]
             if np.isfinite(slope).all() and np.isfinite(bend).all():
                 points.append(trials(self.z[start], slope, bend, space.low, space.high, self.box[start], LENGTHS))
-            else:  # chaos: the tangents have grown beyond all bounds, and say nothing
+            else:  # chaos: the tangents have grown without bounds and are useless
                 points.append(np.repeat(self.z[start][None], len(LENGTHS), axis=0))
             if self.loss.rough:
                 apart = self.box[start] / 2 * self.rng.standard_normal((SCATTERED, len(slope)))
@@ -105,7 +104,7 @@ class Search:
             self._move(start, errors[place, best], self.box[start] * longer, tried, value, place * errors.shape[1] + best)
 
     def relocate(self) -> None:
-        """Starts that are far above the best, and rest or have had their time, begin again between the good ones."""
+        """Move starts that are far above the best, and rest or have run out of patience, between the good ones."""
         errors = np.where(np.isfinite(self.value.error), self.value.error, np.inf)
         far = errors > FAR * errors.min()
         stuck = np.flatnonzero(far & ((self.idle >= 2) | (self.age >= PATIENCE)))
@@ -155,6 +154,6 @@ def step(gradient: Floats, curvature: Floats, low: Floats, high: Floats) -> Floa
 
 
 def trials(z: Floats, gradient: Floats, curvature: Floats, low: Floats, high: Floats, radius: float, lengths: Floats) -> Floats:
-    """Points to try from z (P,): the step within the radius, made shorter and longer by these factors (K,); (K, P)."""
+    """Points to try from z (P,), (K, P): the step within the radius, scaled by the K factors `lengths`."""
     whole = step(gradient, curvature, np.maximum(low - z, -radius), np.minimum(high - z, radius))
     return np.clip(z + lengths[:, None] * whole, low, high)

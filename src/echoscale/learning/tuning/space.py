@@ -2,7 +2,7 @@
 
     z_i = log |theta_i|,   low_i <= z_i <= high_i
 
-All numbers of a reservoir are factors, so that steps of equal ratio matter alike; a leak rate of 1 is a bound like any other.
+All hyper-parameters of a reservoir are factors, so steps of equal ratio are equally important. A leak rate of 1 is a bound.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ BOUNDS = {
     RIDGE: (1e-12, 10.0),
     SHARPNESS: (0.1, 1000.0),
 }
-# Where folds judge: the ridge penalty per training step, so that its bounds follow the length of the data, and input scalings
-# for inputs of standard deviation 1. The least penalty is the floor of `runs`.
+# With folds: the ridge penalty per training step, so that its bounds follow the length of the data, and input scalings for
+# inputs of standard deviation 1. The least penalty is the floor of the loss.
 RIDGE_PER_STEP = (1e-30, 10.0)
 INPUT_SCALING = (1e-6, 10.0)
-# Where random starts are drawn from: what people try first, well inside the bounds.
+# Ranges of the random starts: values that people try first, well inside the bounds.
 STARTS = {
     "leak_rate": (0.05, 1.0),
     "leak_spread": (0.3, 4.5),
@@ -47,12 +47,12 @@ STARTS = {
     RIDGE: (1e-8, 1e-2),
     SHARPNESS: (2.0, 10.0),
 }
-# For free runs: slopes say little there, so that what starts do not reach is hardly found later. Networks that must follow many
-# inputs at once want weak ones, large biases and hardly any recurrence.
+# For free runs: slopes help little, so the search hardly leaves the range of the starts. Networks with many inputs need small
+# input scalings, large biases and almost no recurrence.
 FREE_STARTS = {"spectral_radius": (0.02, 1.2), "input_scaling": (0.01, 2.0), "bias_scaling": (0.05, 4.0)}
 FIRST_SHARPNESS = math.sqrt(math.prod(STARTS[SHARPNESS]))
 START_RIDGE_PER_STEP = (1e-11, 1e-2)
-# Order of learning where data are short: one parameter for this number of training steps.
+# Order of learning if data are short: one hyper-parameter for every STEPS_FOR_ONE training steps.
 FIRST_LEARNED = (
     RIDGE,
     "input_scaling",
@@ -67,7 +67,7 @@ STEPS_FOR_ONE = 50
 
 
 def affordable(hyper: Hyper, steps: float) -> tuple[list[str], list[str]]:
-    """The names that this number of training steps can afford to learn, and the other names."""
+    """Names of the hyper-parameters for which this number of training steps suffices, and the other names."""
     kinds = [name for name in FIRST_LEARNED if name == RIDGE or len(getattr(hyper, name))]
     counts = [1 if name == RIDGE else len(getattr(hyper, name)) for name in kinds]
     many = max(int(np.searchsorted(np.cumsum(counts), steps / STEPS_FOR_ONE, side="right")), 1)
@@ -76,11 +76,11 @@ def affordable(hyper: Hyper, steps: float) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Space:
-    """P coordinates: the leaves of `Hyper` that are learned, the penalty if it is, the sharpness of class probabilities.
+    """The P coordinates: learned leaves of `Hyper`, the ridge penalty if it is learned, the sharpness of class probabilities.
 
     low, high    bounds of the logarithms, (P,)
-    first, last  within which starts are drawn, (P,)
-    signs        of the numbers, (P,)
+    first, last  range of the random starts, (P,)
+    signs        signs of the numbers, (P,)
     """
 
     learned: tuple[Parameter, ...]
@@ -102,10 +102,10 @@ class Space:
         steps: float | None = None,
         free: bool = False,
     ) -> Space:
-        """From the names that the user chose; `bounds` replaces some of the usual ones, by name or for one leaf alone.
+        """Make the space from the names that the user chose; `bounds` replaces default bounds, by name or for one leaf.
 
-        The usual ones are widened to hold what `hyper` has. With `steps`, where folds judge, those of the ridge are per step.
-        For `free` runs, starts are drawn from farther apart.
+        Default bounds are widened to hold the values of `hyper`. With `steps` (folds judge), bounds of the ridge are per step.
+        For `free` runs, the range of the starts is wider.
         """
         several = [names] if isinstance(names, str) else list(names)
         leaves = [name for name in several if name != RIDGE]
@@ -134,7 +134,7 @@ class Space:
         # Only couplings may be negative; they keep their sign.
         own = [math.copysign(1, float(np.ravel(each.of(hyper))[0])) for each in learned]
         signs = np.array([*own, *[1.0] * (len(keys) - len(own))])
-        # Where the user's bounds lie outside of the usual range, all of what they allow.
+        # If the user's bounds lie outside the usual range, starts fill these bounds.
         outside = first >= last
         return cls(
             learned, ridge, sharpness, low_z, high_z, np.where(outside, low_z, first), np.where(outside, high_z, last), signs
@@ -142,11 +142,11 @@ class Space:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the coordinates, as they are shown."""
+        """Names of the coordinates as shown to the user."""
         return (*map(str, self.learned), *([RIDGE] if self.ridge else []), *([SHARPNESS] if self.sharpness else []))
 
     def hyper(self, base: Hyper, z: Floats) -> Hyper:
-        """The numbers at points z (lanes, P), one lane each."""
+        """Hyper-parameters at points z (lanes, P), one lane per point."""
         return put(base, self.learned, list(self.values(z).T[: len(self.learned)]))
 
     def values(self, z: Floats) -> Floats:
@@ -158,16 +158,16 @@ class Space:
         return np.exp(z[:, len(self.learned)]) if self.ridge else np.full(len(z), fixed)
 
     def sharpnesses(self, z: Floats) -> Floats:
-        """What outputs of classes are multiplied by at points z (lanes, P); 1 where there are none."""
+        """Factors on the outputs of classes at points z (lanes, P); 1 without classes."""
         return np.exp(z[:, -1]) if self.sharpness else np.ones(len(z))
 
     def outside(self, hyper: Hyper) -> list[str]:
-        """What the user set and bounded so that it lies outside of the bounds, in words; 0 has no logarithm, and no word."""
+        """Sentences about hyper-parameters that lie outside the user's bounds; 0, which has no logarithm, is left out."""
         found = []
         for each, low, high in zip(self.learned, np.exp(self.low), np.exp(self.high), strict=False):
             for value in np.abs(np.ravel(each.of(hyper))):
                 if value > 0 and not low * (1 - 1e-12) <= value <= high * (1 + 1e-12):
-                    found.append(f"{each}={value:.4g} lies outside of its bounds ({low:.4g}, {high:.4g})")
+                    found.append(f"{each}={value:.4g} lies outside its bounds ({low:.4g}, {high:.4g})")
         return found
 
     def at_bound(self, z: Floats) -> list[str]:
@@ -176,23 +176,16 @@ class Space:
         return [name for name, yes in zip(self.names, near, strict=True) if yes]
 
     def point(self, hyper: Hyper, penalty: float) -> Floats:
-        """Where numbers lie, (P,), moved into the bounds."""
+        """The point of given hyper-parameters, (P,), moved into the bounds."""
         values = [float(each.of(hyper)) for each in self.learned]
         values += [penalty] * self.ridge + [FIRST_SHARPNESS] * self.sharpness
         with np.errstate(divide="ignore"):
             return np.asarray(np.clip(np.log(np.abs(values)), self.low, self.high))
 
     def likely(self, tried: Sequence[Candidate], hyper: Hyper, penalty: float) -> Floats:
-        """The points of candidates, (C, P), each once: leak rates fall from level to level, the rest stays as it is."""
+        """The points of candidates, (C, P), without repetition: leak rates fall from level to level, the rest is unchanged."""
         own = tuple(self.point(hyper, penalty))
-        single, points = len(hyper.leak_rate) == 1, []
-        for each in tried:
-            wanted = hyper._replace(
-                leak_rate=tuple(each.levels(len(hyper.leak_rate), spread=bool(hyper.leak_spread))),
-                leak_spread=(np.log(each.fast / each.slow),) if single and hyper.leak_spread else hyper.leak_spread,
-                input_scaling=tuple(each.input_scaling if old > 0 else old for old in hyper.input_scaling),
-            )
-            points.append(tuple(self.point(wanted, penalty)))
+        points = [tuple(self.point(each.on(hyper), penalty)) for each in tried]
         return np.array([each for each in dict.fromkeys(points) if each != own]).reshape(-1, len(own))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:

@@ -1,8 +1,8 @@
-"""What is tuned on: series and targets in units of the network, the folds that judge, and the test part that judges at the end.
+"""The data of `tune`: scaled series and targets, the folds that judge the search, and the test part that judges the result.
 
     | washout | fold 1 | gap | fold 2 | ... | fold K | test |        fold k is predicted by a readout fitted to the others
 
-With a share in place of a number of folds there is one tail that judges: | washout | training | validation | test |.
+With a share in place of a number of folds, one tail judges: | washout | training | validation | test |.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from echoscale.readouts import splits
 from echoscale.readouts.splits import Split, Splits
 from echoscale.readouts.statistics import Statistics
 
-# Steps of a fold at least, all series together: fewer folds where the data are shorter.
+# Least number of steps of a fold, over all series: shorter data have fewer folds.
 FOLD_STEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class FoldedData:
-    """What a network receives and its targets, cut into segments that train or are held out.
+    """Inputs and targets of a network, cut into segments that train or are held out.
 
-    series   inputs in units of the network; with output feedback the targets of the step before stand beside them
-    targets  of every step; NaN where there is none
-    edges    of the segments of every series: segment s is steps edges[b][s] to edges[b][s + 1]
-    folds    which of the segments train and are held out
+    series   scaled inputs; with output feedback also the targets of the previous step
+    targets  targets of every step; NaN if missing
+    edges    edges of the segments of every series: segment s is steps edges[b][s] to edges[b][s + 1]
+    folds    segments that train, and segments that are held out
     """
 
     series: Series
@@ -53,39 +53,39 @@ class FoldedData:
 
     @property
     def steps(self) -> int:
-        """Steps of one network over all series."""
+        """Number of steps of one network over all series."""
         return int(self.series.lengths.sum())
 
     @cached_property
     def known(self) -> Indices:
-        """The steps of every segment that have a target, all series together."""
+        """Number of steps with a target in every segment, over all series."""
         before = [np.append(0, np.cumsum(each)) for each in self.targets.known]
         return np.asarray(np.sum([np.diff(each[cuts]) for each, cuts in zip(before, self.edges, strict=True)], axis=0))
 
     @cached_property
     def train_rows(self) -> Floats:
-        """Rows that the readout of every fold is fitted to, (K,)."""
+        """Number of training rows of every fold, (K,)."""
         return np.array([self.known[list(each.train)].sum() for each in self.folds], np.float64)
 
     @property
     def tail(self) -> bool:
-        """Whether one tail judges, and no folds."""
+        """Whether one tail judges instead of folds."""
         return len(self.folds) == 1
 
     @property
     def rows(self) -> float:
-        """Rows that the learned ridge penalty belongs to: of all folds, or of the training part where a tail judges."""
+        """Number of rows of the learned ridge penalty: rows of all folds, or of the training part if a tail judges."""
         held_out = [s for each in self.folds for s in each.held_out]
         return float(self.train_rows[0] if self.tail else self.known[held_out].sum())
 
     @cached_property
     def spans(self) -> list[list[tuple[int, int]]]:
-        """First step and end of the held-out part of every fold and series."""
+        """First step and end of the held-out part, for every fold and series."""
         return [Splits(self.edges).held_out(each) for each in self.folds]
 
     @cached_property
     def judged(self) -> list[list[tuple[int, int, int, int]]]:
-        """(fold, first step, end, first of the held-out rows) of what is held out, in order of time, of every series."""
+        """(fold, first step, end, first held-out row) of every held-out part, in order of time, for every series."""
         order = sorted(range(len(self.folds)), key=lambda k: self.folds[k].held_out)
         row, found = 0, []
         for b in range(len(self.edges)):
@@ -107,12 +107,12 @@ class FoldedData:
         return np.concatenate([values[b][begin:end] for b, each in enumerate(self.judged) for _, begin, end, _ in each])
 
     def folded(self, parts: Sequence[Statistics]) -> tuple[list[Statistics], list[Statistics]]:
-        """The statistics of what trains and of what is held out for every fold, from statistics of segments."""
+        """Statistics of training and of held-out data for every fold, from statistics of segments."""
         train = [each for each in splits.complements(parts, self.folds) if each is not None]
         return train, [splits.total([parts[s] for s in each.held_out]) for each in self.folds]
 
     def trains_at(self, which: Indices, begin: int, steps: int) -> Flags:
-        """Whether a step of these series trains fold k, (steps, K, lanes); one lane where there is one series."""
+        """Whether a step of these series trains fold k, (steps, K, lanes); one lane if there is one series."""
         ends = np.array([self.edges[b] for b in (which[:1] if self.series.count == 1 else which)])
         at = begin + np.arange(steps)[:, None, None]
         inside = (at >= ends[:, :-1]) & (at < ends[:, 1:])  # (steps, lanes, segments)
@@ -120,16 +120,16 @@ class FoldedData:
 
 
 class TuningData(NamedTuple):
-    """What is tuned on, and the test part.
+    """The data that are tuned on, and the test part.
 
-    tuned        without the test part
-    test         with the test part, which is the last segment and the only one that is held out; empty if there is none
-    whole        inputs and targets of all data, in units of what is tuned on
-    all_splits   folds over all data, which choose the last ridge penalty
-    washout      steps at the start of every series that do not count; 0 where only last steps do
-    classes      the labels in the order of columns
-    scalings     of inputs and of targets, from what is tuned on
-    feeds_back   whether the network hears the targets of the step before
+    tuned        data without the test part
+    test         data with the test part, the last segment and the only held-out one; empty without test data
+    whole        inputs and targets of all data, scaled like `tuned`
+    all_splits   folds over all data, which choose the final ridge penalty
+    washout      number of steps at the start of every series that do not count; 0 if only last steps count
+    classes      labels in the order of columns
+    scalings     scalings of inputs and targets, from the data without the test part
+    feeds_back   whether the network receives the targets of the previous step
     """
 
     tuned: FoldedData
@@ -149,11 +149,11 @@ class TuningData(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The rows that a ridge penalty of the search belongs to, as a share of the rows of all data."""
+        """Rows of the ridge penalty of the search, as a share of the rows of all data."""
         return 1.0 if self.tuned.tail else self.tuned.rows / float(self.test.known.sum())
 
     def over_all(self) -> FoldedData:
-        """All data, the test part too, in units of their own, with folds over all of them."""
+        """All data, test part included, scaled by their own means and deviations, with folds over all of them."""
         series, targets = (
             each if scaling.is_none else Scaling.of(each.values).apply(each)
             for each, scaling in zip(self.whole, self.scalings, strict=True)
@@ -173,10 +173,10 @@ def prepare(
     free: bool = False,
     feeds_back: bool = False,
 ) -> TuningData:
-    """Checked data, split in time; with one label per sequence, by sequences.
+    """Checked data, split in time, or by sequences if each has one label.
 
     free        whether free runs judge
-    feeds_back  whether the network hears the targets of the step before
+    feeds_back  whether the network receives the targets of the previous step
     """
     series = as_series(u)
     washout = washout_steps(washout, int(series.lengths.min()))
@@ -223,7 +223,7 @@ def prepare(
 
 
 def _folded(series: Series, targets: Series, cut: Splits, feeds_back: bool) -> FoldedData:
-    """The network receives the inputs, and with output feedback the targets of the step before."""
+    """Cut data into segments; with output feedback the targets of the previous step are inputs too."""
     return FoldedData(teacher_forced(series, targets) if feeds_back else series, targets, *cut)
 
 
@@ -268,17 +268,17 @@ def _part(series: Series, which: list[int], ends: list[int]) -> Series:
 
 
 def _check_free(series: Series, targets: Series, feeds_back: bool) -> None:
-    """Free runs forecast the next input; with output feedback they know their inputs, which must not be the targets."""
+    """Refuse data for free runs: targets must be the next inputs; with output feedback, they must not be."""
     follows = all(is_next_input(*pair) for pair in zip(series.values, targets.values, strict=True))
     if follows and feeds_back:
         raise ValueError(
-            "the targets are the next inputs, and free runs of a network with output feedback are given their inputs: they "
-            "would hear the truth. Give inputs that are known ahead (a constant, if there are none), or leave feedback out."
+            "the targets are the next inputs, but free runs of a network with output feedback receive their inputs: they "
+            "would receive the targets. Give inputs that are known ahead (a constant if there are none), or leave feedback out."
         )
     if not follows and not feeds_back:
         raise ValueError(
             "closed_loop needs targets that are the next input: with a series x of shape (T, F), u = x[:-1] and y = x[1:]. "
-            "Or a network with output feedback (feedback_scaling), which hears its outputs beside other inputs."
+            "Or use a network with output feedback (feedback_scaling), which receives its outputs in addition to other inputs."
         )
 
 
@@ -294,7 +294,7 @@ def _check_targets(data: TuningData) -> None:
 
 
 def _constant(rows: npt.NDArray[Any]) -> bool:
-    """Whether a column is constant over the steps that have a target, or there is none."""
+    """Whether a column is constant over the steps with a target, or has no target."""
     known = rows[~np.isnan(rows).any(axis=1)]
     return not len(known) or bool(is_constant(known).any())
 
@@ -304,16 +304,16 @@ def _one_hot(y: SeriesLike, series: Series) -> tuple[Series, npt.NDArray[Any], b
     entries, per_sequence = entries_of(y, series)
     found = labels_of(entries, per_sequence, series, "Use loss='mse' for numbers.")
     columns = found.codes()
-    if per_sequence:  # the last step of a sequence is the only one that counts
+    if per_sequence:  # only the last step of a sequence counts
         columns = [np.repeat(each, int(length), axis=0) for each, length in zip(columns, series.lengths, strict=True)]
     values = np.stack(columns) if isinstance(series.values, np.ndarray) else columns
     return Series(values, series.kind, "y"), found.classes, per_sequence
 
 
 def _by_sequence(series: Series, targets: Series, judges: float | int, test: float) -> Splits:
-    """A share of the sequences of each class is the test part; the others are held out in turn, or a share of them is.
+    """Split by sequences: a share of each class is the test part; the others are held out in turn, or a share of them is.
 
-    The last step of a sequence is the one that counts.
+    Only the last step of a sequence counts.
     """
     label = np.array([int(np.argmax(each[-1])) for each in targets.values])
     tests = splits.share_by_class(label, test)

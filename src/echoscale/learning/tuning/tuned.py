@@ -1,11 +1,11 @@
 """The result of `tune`: whether tuning helped on the folds and on held-out test data, and the report.
 
-On the test data the tuned network and the network before tuning are both fitted to all that was tuned on, with their own ridge
-penalties. Errors that survive rounding and noise, and how sure:
+For the test, the tuned network and the network before tuning are both fitted to all data that were tuned on, each with its own
+ridge penalty. The verdict also holds the robustness and the significance:
 
-    float32   the same network and ridge with states in float32
-    sure      number of standard errors by which the tuned one is better, from log ratios of errors of consecutive blocks
-    noisy     with noise of 1e-4 of the states' standard deviation, the ridge chosen again by the folds; exact on average:
+    float32   error of the same network and ridge penalty with states in float32
+    sure      number of standard errors by which the tuned network is better, from log ratios of errors of consecutive blocks
+    noisy     error with noise of 1e-4 of the states' standard deviation and the ridge penalty chosen again; exact on average:
               noise of variance s^2 adds n s^2 I to the Gram matrix of n rows, and s^2 |W|^2 to the squared error
 """
 
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
 
 NOISE = 1e-4
-# Blocks of the test part whose errors are compared, and how many rows each has at least.
+# Number of blocks of the test data whose errors are compared, and least number of rows of a block.
 BLOCKS, LEAST_ROWS = 8, 20
 CLEARLY = 2.0  # standard errors
 FRAGILE = 1.1  # largest factor by which noise or rounding may raise the error without a warning
 
 
 class Verdict(NamedTuple):
-    """Reported errors on held-out test data; `noisy` is only for squared errors.
+    """Errors on held-out test data; `noisy` is None unless errors are squared.
 
-    sure    standard errors by which the tuned one is better; None if the blocks would be too short, and for other losses
+    sure    number of standard errors by which the tuned network is better; None for short test data and for other losses
     """
 
     tuned: float
@@ -67,18 +67,19 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
-    """The result of `tune`: the tuned network, its errors and how they fell; print it to read all of it.
+    """A tuned network and its errors: the result of `tune`. Print it to read a report.
 
     Attributes
     ----------
     network : Network
-        The description with the learned hyper-parameters of the best start; unchanged if tuning did not help.
+        Network with the learned hyper-parameters of the best start; unchanged if tuning did not help.
     ridge : float
-        The ridge penalty for all data, learned or as given.
+        Ridge penalty for a fit to all data, noise included: chosen by folds over all data, learned, or as given.
     error : float
-        Error of `network` on the folds: the NRMSE, or the cross-entropy in nats. The search minimised it, so it is too good.
+        Error of `network` on the folds: the NRMSE, or the cross-entropy in nats. It is optimistic, since the search minimised
+        it.
     start_error : float
-        Error on the folds before tuning, with the ridge penalty that the folds choose.
+        Error on the folds before tuning, with the given ridge penalty or the best one on the folds.
     verdict : Verdict or None
         Errors on held-out test data: `tuned` and `start`; for the tuned network also `float32`, with states in float32, and
         `noisy`, with noise of 1e-4 of the states' standard deviation and the ridge penalty chosen again (None for classes).
@@ -86,31 +87,31 @@ class Tuned:
     helped : bool
         Whether the tuned network was clearly better than before tuning, on the folds and on the test data.
     sharpness : float or None
-        Factor on the outputs of a classifier before softmax; None otherwise.
+        Factor on the outputs of a classifier before softmax; None for numbers.
     at_bound : tuple of str
         Learned hyper-parameters of the best start that ended at a bound.
     at_floor : bool
         Whether the ridge penalty of the tuned network is the least allowed one (`floor`).
     history : xarray.Dataset
-        Error and parameters of every round and start, with steps and seconds so far.
+        Error and parameters of every round and start, with the number of steps and the seconds so far.
     seed : int
         Random seed of the weights.
     washout : int
         Number of steps at the start of every series that did not count; 0 with labels per sequence.
     columns : Columns
-        What the readout saw beside the states.
+        Columns of the readout in addition to the states.
     pools : Pools or None
         Pools of the states of a sequence; None with targets or labels of every step.
     scale : "standard" or None
-        Whether inputs and targets were standardised.
+        "standard" if inputs and targets were standardised; None for raw values.
     dtype : str
         Precision of the states.
     classes : array or None
         Labels in the order of the outputs; None for numbers.
     folds : int
-        Number of folds; 0 if a single tail was held out.
+        Number of folds; 0 if the end of every series was held out.
     fixed : tuple of str
-        Hyper-parameters that were not learned because the data are short.
+        Hyper-parameters that were not learned because the data are too short.
 
     Examples
     --------
@@ -152,16 +153,16 @@ class Tuned:
 
     @property
     def test_error(self) -> float | None:
-        """Error of `network` on held-out test data, after a fit to the rest; None without test data."""
+        """Error of `network` on held-out test data, after a fit to the other data; None without test data."""
         return self.verdict.tuned if self.verdict is not None and self.helped else self.start_test_error
 
     @property
     def steps(self) -> int:
-        """Number of simulated steps; a tangent counts as a network."""
+        """Number of simulated steps; the tangent of a network counts as another network."""
         return int(self.history["steps"][-1])
 
     def estimator(self) -> ESNRegressor | ESNClassifier | ESNStepClassifier:
-        """An estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
+        """Make an estimator with the tuned hyper-parameters, the same weights and the same washout, ready for `fit`."""
         from echoscale.estimators import ESNClassifier, ESNRegressor, ESNStepClassifier
 
         shared: dict[str, Any] = {
@@ -179,7 +180,7 @@ class Tuned:
 
     @property
     def table(self) -> Table:
-        """Errors and hyper-parameters of all starts: one column for each start, the best first."""
+        """Errors and hyper-parameters of all starts: one column per start, the best first."""
         last, first = self.history.isel(round=-1), self.history.isel(round=0)
         order = np.argsort(last["error"].values)
         word = str(self.history["error"].attrs["long_name"])
@@ -196,12 +197,12 @@ class Tuned:
         )
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The error of every start against the simulated steps, with the error before tuning.
+        """Plot the error of every start against the number of simulated steps, with the error before tuning.
 
         Parameters
         ----------
         axes : matplotlib Axes or None
-            Where to plot; None: a new figure.
+            Axes to plot into; None: a new figure.
         """
         axes = new_axes() if axes is None else axes
         errors = self.history["error"].transpose("round", "start").values
@@ -215,7 +216,7 @@ class Tuned:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What the errors on the folds and on the test part say, in words."""
+        """Conclusions from the errors on the folds and on the test data, one sentence each."""
         return tuple(self._reasons(str(self.history["error"].attrs["long_name"])))
 
     def _reasons(self, word: str) -> Iterator[str]:
@@ -224,7 +225,7 @@ class Tuned:
         if self.at_bound:
             yield f"At a bound in the first column: {', '.join(self.at_bound)}. Wider bounds may be better."
         if self.at_floor:
-            yield "The ridge penalty is at its floor. A smaller one (floor=) would hold in float64 alone."
+            yield "The ridge penalty is at its floor. A smaller one (floor=) would only work in float64."
         yield f"Before tuning: {self.start_error:.4g} with the ridge penalty that the folds choose."
         if self.verdict is not None:
             noisy = "" if self.verdict.noisy is None else f", {self.verdict.noisy:.4g} with noise on the states"
@@ -245,7 +246,7 @@ class Tuned:
 
 
 class Start(NamedTuple):
-    """The network before tuning: its hyper-parameters as one lane, ridge per training step, sharpness, error of the folds."""
+    """The network before tuning: its hyper-parameters as one lane, ridge per training step, sharpness, error on the folds."""
 
     hyper: Hyper
     per_step: float
@@ -267,7 +268,7 @@ def start_of(task: Loss, own: Hyper, per_step: float) -> Start:
 
 
 def decided(network: Network, search: Search, data: TuningData, start: Start, chooses: bool, **about: Any) -> Tuned:
-    """The best start of the search if it is clearly better, or else the network as it came.
+    """The best start of the search if it is clearly better, or else the network before tuning.
 
     chooses  whether folds over all data choose the last ridge penalty
     about    the other attributes of the result
@@ -277,11 +278,11 @@ def decided(network: Network, search: Search, data: TuningData, start: Start, ch
     values = space.values(z)
     penalty = float(space.penalties(z[None], task.penalty)[0])
     with warnings.catch_warnings():
-        # A radius above 1 was tried on the data, and did well.
+        # A spectral radius above 1 was tried on the data and did well.
         warnings.simplefilter("ignore", EchoStateWarning)
         tuned = into_network(network, space.learned, values[: len(space.learned)].tolist())
     error, start_error = task.shown(np.array([search.value.error[best], start.error])).tolist()
-    # Folds that chose among many points say too little about a small gain, and so does a short test part.
+    # Folds that chose among many points, and short test data, cannot confirm a small gain.
     helped = error < (1.0 if folds.tail else clearly_less()) * start_error
     sharpness = float(values[-1]) if space.sharpness else 1.0
     verdict = None
@@ -295,7 +296,7 @@ def decided(network: Network, search: Search, data: TuningData, start: Start, ch
             helped = helped and verdict.sure >= CLEARLY
     used = search.value.readout.ridge[best]
     at_floor = not (used <= task.penalties(z[None])[0] * (1 + 1e-9)).all()
-    if at_floor:  # what was judged is returned, not what was asked for
+    if at_floor:  # return the penalty that was judged, not the one that was asked for
         penalty = float((used / folds.train_rows).max() - task.noise**2) * folds.rows
     if not helped:
         tuned, penalty, error, sharpness = network, start.per_step * folds.rows, start_error, start.sharpness
@@ -317,10 +318,9 @@ def decided(network: Network, search: Search, data: TuningData, start: Start, ch
 
 
 def last_penalty(task: Loss, data: TuningData, hyper: Hyper, learned: float | None) -> float:
-    """For all data, by folds over all of them, the test part too; without the part that stands for noise.
+    """The ridge penalty for all data, chosen by folds over all of them, test data included; without the part for noise.
 
-    A learned one stays unless another is clearly better: on data that drift, the newest say most. The units are those of
-    all data, as the final fit has them.
+    A learned penalty stays unless another is clearly better. Inputs and targets are scaled by all data, as in the final fit.
     """
     everything = replace(task, data=data.over_all())
     parts = everything.parts(hyper)
@@ -334,7 +334,7 @@ def last_penalty(task: Loss, data: TuningData, hyper: Hyper, learned: float | No
 
 
 def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step: Floats, sharpness: Floats) -> Verdict:
-    """Compare two lanes, before and after tuning, with their ridge penalties per training step (2,) and sharpnesses (2,)."""
+    """Compare two lanes, before and after tuning, given their ridge penalties per training step (2,) and sharpnesses (2,)."""
     test = replace(task, data=data.test)
     networks = Networks(hyper, per_step[:, None] * test.data.train_rows, sharpness)
     start, tuned = _errors(test, networks)
@@ -349,7 +349,7 @@ def judge(task: Loss, network: Network, data: TuningData, hyper: Hyper, per_step
 
 
 def _sure(test: Loss, networks: Networks) -> float | None:
-    """Blocks of time in the test part; of several series, the same share of each."""
+    """Standard errors by which the second network is better, from blocks of time that cut every series in equal shares."""
     data = test.data
     count = min(BLOCKS, min(int(each[-1] - each[-2]) for each in data.edges) // LEAST_ROWS)
     if count < 3:

@@ -1,4 +1,4 @@
-"""`tune`: let the data set the hyper-parameters of a network."""
+"""`tune`: learn the hyper-parameters of a network from data."""
 
 from __future__ import annotations
 
@@ -70,88 +70,93 @@ def tune(
     device: DeviceLike = None,
     progress: bool | Progress = False,
 ) -> Tuned:
-    """Minimise over theta the error of ridge-optimal readouts on blocks of time that they have not seen, by its gradient.
+    """Tune the hyper-parameters theta of a network by the gradient of its held-out error.
 
-        E(theta) = sum over folds k of | Y_k - X_k(theta) W_k(theta) |^2,   W_k(theta): the ridge solution of the other folds
+        E(theta) = sum over folds k of | Y_k - X_k(theta) W_k(theta) |^2,   W_k(theta): ridge solution of the other folds
 
-    The gradient is exact: forward sensitivities of the states, and the derivative of every solution W_k. All starts go
-    downhill together on the lanes of one run, by Gauss-Newton steps within bounds. At the end, held-out
-    test data (the last part of every series) decide: if the tuned network is not clearly better there, the network is returned
-    unchanged.
+    The gradient is exact: it follows the states and the ridge solutions. All starts descend together, on the lanes of one run,
+    by Gauss-Newton steps within bounds. Held-out test data decide at the end: if the tuned network is not clearly better on
+    them, the network is returned unchanged.
 
     Parameters
     ----------
     network : Network
-        What to tune; hyper-parameters that are not learned stay as they are. One with output feedback hears the targets of
-        the step before, in free runs its own outputs.
+        Network to tune. Hyper-parameters that are not learned keep their values. A network with output feedback receives the
+        targets of the previous step, in free runs its own outputs.
     u : (T, F), (B, T, F) or list of (T_b, F)
         Inputs.
     y : (T,), (T, O), (B, T, O), list of (T_b, O), or labels
-        Targets of every step; several horizons are several columns. Steps whose target holds a NaN do not count. For classes
+        Targets of every step; several horizons are several columns. Steps whose target holds a NaN do not count. For classes,
         one label per step, (T,), or per sequence, (B,).
     parameters : str or sequence of str, optional
-        What is learned: names of `Hyper` ("leak_rate": of all reservoirs; "leak_rate[0]": of the first), and "ridge". Unless
-        given, as many as the length of the data allows: one for 50 training steps, in the order ridge, input scalings, leak
-        rates, spectral radii, couplings, scalings of output feedback, bias scalings.
+        Names of the learned hyper-parameters: "leak_rate" for all reservoirs, "leak_rate[0]" for the first, "ridge", and other
+        names of `Hyper`. By default one per 50 training steps, in the order ridge, input scalings, leak rates, spectral radii,
+        spreads of leak rates, couplings, feedback scalings, bias scalings.
     starts : int or Hyper
-        How many random ones, each the best of eight random points; or a `Hyper` with one lane for each of your own.
+        Number of starts, each the best of eight points: random ones, common choices, and once the network's own
+        hyper-parameters. Or a `Hyper` with one lane per start.
     seed : int
-        Draws the weights, as `network.build(n_inputs, seed)` does, and the starts.
+        Random seed of the weights, as in `network.build(n_inputs, seed)`, and of the starts.
     loss : "mse" or "cross_entropy"
         Squared error of numbers, or cross-entropy of classes.
     washout : int, optional
-        Steps at the start of every series that do not count; 100 unless given, or a tenth of the shortest series where that
-        is less. Without meaning for labels per sequence.
+        Number of steps at the start of every series that do not count. By default 100, or a tenth of the shortest series if
+        that is less. Not used with labels per sequence.
     closed_loop : int, optional
-        A number of steps: free-running forecasts of this length are judged, from several origins in the held-out folds,
-        made with each fold's readout. For targets that are the next input, y(t) = u(t + 1); or for a network with output
-        feedback, whose other inputs are known.
+        Length of the free-running forecasts whose error is minimised, in steps. They start from several origins in the
+        held-out folds. The targets must be the next inputs, y(t) = u(t + 1), or the network must have output feedback, with
+        other inputs that are known. By default the error of every step is minimised.
     folds : int or float
-        A number of folds, which are blocks of time with gaps between them (fewer where data are short; whole series where
-        there are enough; with labels per sequence, sequences). Or a share of every series, at its end, that judges alone.
+        Number of folds: blocks of time with gaps between them, fewer if the data are short; whole series if there are enough;
+        sequences if each has one label. Or a share: the end of every series is held out, without folds.
     test : float
-        Share of every series, at its end, that takes no part and judges the result (with labels per sequence: of the
-        sequences); 0 keeps none, and the folds decide.
+        Share of held-out test data at the end of every series (with labels per sequence: share of the sequences). 0: no test
+        data, the folds decide.
     scale : "standard" or None
-        Whether inputs and targets are standardised first, with means and standard deviations of what is tuned on.
+        "standard": inputs and targets are standardised, without use of the test data. None: raw values.
     ridge : float or "auto"
-        The ridge penalty for all data, on their summed Gram matrix, where it is not learned; where it is, that of the
-        network's own start. "auto": the best by the folds, for every start.
+        Ridge penalty for all data, on their summed Gram matrix. If it is learned, the value at the network's own start. "auto":
+        the best penalty on the folds.
     noise : float
-        Standard deviation of noise on the states that the readout is to withstand: n noise^2 is added to the ridge penalty of
-        n training steps, which is what such noise does to the Gram matrix on average.
+        Standard deviation of noise on the states that the readout must tolerate. The expected effect, n noise^2 on the diagonal
+        of the Gram matrix of n training steps, is added to the ridge penalty.
     floor : float, optional
-        The least ridge penalty, relative to the mean squared singular value of the states. 1e-8 unless given: with less, the
-        search finds networks whose error lives in digits that float32 does not have. A smaller floor is for records in
-        float64; below 1e-13 a Gram matrix holds rounding alone. Free runs (`closed_loop`) feed the readout its own errors and
-        so judge by themselves what it withstands: there, and where the penalty is fixed, it is 1e-13 unless given.
+        Least ridge penalty, relative to the mean squared singular value of the states. By default 1e-8: with smaller penalties
+        the search finds networks that need more digits than float32 has. Smaller values, down to rounding at 1e-13, are for
+        float64. With `closed_loop` or a fixed penalty the default is 1e-13.
     columns : Columns or None
-        Inputs that the readout sees beside the states, as `echoscale.readouts.Columns(inputs=...)`; None: no inputs. There are
-        no slopes of squares and products of states.
+        Inputs that the readout receives in addition to the states, `echoscale.readouts.Columns(inputs=...)`, without squares
+        and products; None: no inputs.
     pools : Pools or None
-        With one label per sequence: how its states are pooled, see `echoscale.readouts.Pools`; None: `Pools(changes=False)`.
-        The ridge penalty then stands on weights of standardised features, and slopes are differences of runs on lanes. With
-        `Pools("last", standardise=False)` the readout sees the last state as it is.
+        Pools of the states of a sequence with one label, see `echoscale.readouts.Pools`; None: `Pools(changes=False)`. Features
+        are standardised, and the gradient is a difference quotient. `Pools("last", standardise=False)` gives the last state
+        unchanged, with an exact gradient.
     bounds : mapping of name to (low, high), optional
-        Of the learned hyper-parameters; the usual ones are `echoscale.learning.BOUNDS`, widened to hold what the network has,
-        and to 10 per training step for the ridge where folds judge, from the rounding of the Gram matrix on.
+        Bounds of the learned hyper-parameters. The default is `echoscale.learning.BOUNDS`, widened to hold the values of the
+        network. With folds, input scalings may fall to 1e-6, and the ridge penalty may lie anywhere from `floor` to 10 per
+        training step.
     rounds : int
-        Number of rounds at most; it ends earlier when no start improves.
+        Largest number of rounds. The search ends earlier if no start improves.
     seconds : float, optional
-        No round begins later than this.
+        Time after which no further round begins.
     relocate : bool
-        Whether starts that are stuck far above the best begin again near it.
+        Whether starts that are stuck far above the best one move near it.
     dtype : "float32" or "float64"
-        The precision of states and tangents.
+        Precision of states and tangents.
     device : None, str or jax.Device
-        Where it runs; None is JAX's choice.
+        Device that computes; None: JAX's choice.
     progress : bool or function
-        True shows a bar; a function gets (rounds done, rounds, the least error so far in words).
+        True shows a bar; a function is called as progress(rounds done, rounds, note).
 
     Returns
     -------
     Tuned
-        The tuned network, its errors and history, and a report that prints.
+        Tuned network, errors and history. Print it to read a report.
+
+    See Also
+    --------
+    echoscale.timescales.suggest : Suggest a network to begin with.
+    OnlineLearner : Learn hyper-parameters from a stream, step by step.
 
     Examples
     --------
@@ -169,15 +174,15 @@ def tune(
     _check_readout(columns, pools)
     free = None if closed_loop is None else checks.integer(closed_loop, "closed_loop", minimum=1)
     if free and loss != "mse":
-        raise ValueError("closed_loop has a meaning for loss='mse' alone: labels are no next inputs.")
+        raise ValueError("closed_loop needs loss='mse': labels are not the next inputs. Leave closed_loop out.")
     if network.feeds_back and loss != "mse":
-        raise ValueError("a network with output feedback is tuned with loss='mse' alone: its targets are its inputs too.")
+        raise ValueError("a network with output feedback can only be tuned with loss='mse': its targets are its inputs too.")
     series = as_series(u) if pools is None else heard_of(as_series(u), pools.with_changes)
     data = prepare(series, y, loss, washout, folds, test, scale, free=bool(free), feeds_back=network.feeds_back)
     if columns is not None and data.per_sequence:
-        raise ValueError("columns have no meaning with one label per sequence: leave them out.")
+        raise ValueError("columns cannot be used with one label per sequence: leave them out.")
     if pools is not None and not data.per_sequence:
-        raise ValueError("pools have a meaning with one label per sequence alone: leave them out.")
+        raise ValueError("pools can only be used with one label per sequence: leave them out.")
     if data.per_sequence:
         pools = pools or Pools(changes=False)
         pools = replace(pools, features=pools.names, ranks=False)
@@ -194,7 +199,7 @@ def tune(
     fixed_ridge = given is not None and not space.ridge
     least = (ROUNDING if free or fixed_ridge else ROBUST) if floor is None else checks.non_negative(floor, "floor")
     if given == 0 and fixed_ridge:
-        raise ValueError("ridge=0 leaves the readout undetermined where states repeat each other: give a small one, say 1e-12.")
+        raise ValueError("ridge=0 leaves the readout undetermined if states repeat each other: give a small value, say 1e-12.")
     kind: Any = Squares if loss == "mse" else Entropy
     if free:
         kind = partial(FreeRun, horizon=free)
@@ -207,11 +212,11 @@ def tune(
         penalty=0.0,
         columns=columns,
         noise=checks.non_negative(noise, "noise"),
-        # The bounds of a ridge that one tail judges keep it above rounding.
+        # Without folds, the bounds of the ridge penalty keep it above rounding.
         floor=least if tail else max(least, ROUNDING),
     )
     own = one_lane(esn.hyper)
-    # A penalty of the user is for all data; the search has it for the folds.
+    # The user gives the penalty for all data; the search needs the penalty for the folds.
     penalty = given * data.share if given is not None else tuned.rows * task.best_penalty(own)
     task = replace(task, penalty=penalty)
     start = start_of(task, own, penalty / tuned.rows)
@@ -222,7 +227,7 @@ def tune(
         if free:  # a free run may want a larger penalty than the next step
             points[..., len(space.learned)] += np.log(10) * rng.integers(0, 6, points.shape[:2])
             points = np.clip(points, space.low, space.high)
-            if not isinstance(starts, Hyper):  # its own is chosen by free runs
+            if not isinstance(starts, Hyper):  # the network's own penalty is chosen by free runs
                 points[0, 0] = space.point(esn.hyper, penalty)
     search = Search.begin(task, points, rng)
     records = [_record(search, began, data.share)]
@@ -262,15 +267,15 @@ def _check_readout(columns: Columns | None, pools: Pools | None) -> None:
     if columns is not None and not isinstance(columns, Columns):
         raise TypeError(f"columns must be an echoscale.readouts.Columns or None, got {columns!r}.")
     if columns is not None and (columns.squares or columns.products):
-        raise ValueError("tune knows no slopes of squares and products of states: give columns=Columns(inputs=...) alone.")
+        raise ValueError("tune has no gradient of squares and products of states: give columns=Columns(inputs=...) alone.")
     if pools is not None and not isinstance(pools, Pools):
         raise TypeError(f"pools must be an echoscale.readouts.Pools or None, got {pools!r}.")
     if pools is not None and pools.ranks:
-        raise ValueError("tune knows no normal scores: leave ranks out of the pools, or give ranks as inputs.")
+        raise ValueError("tune cannot use normal scores: leave ranks out of the pools, or give ranks as inputs.")
 
 
 def _with_best_penalties(task: Loss, candidates: Floats) -> Floats:
-    """The same points with the ridge penalty that is best for each by the folds."""
+    """The same points, each with its best ridge penalty on the folds."""
     space, points = task.space, candidates.reshape(-1, candidates.shape[-1]).copy()
     best = task.best_penalties(task.networks(points).hyper)
     place = len(space.learned)
@@ -281,7 +286,7 @@ def _with_best_penalties(task: Loss, candidates: Floats) -> Floats:
 def _first_points(
     space: Space, hyper: Hyper, penalty: float, starts: int | Hyper, steps: int, rng: np.random.Generator
 ) -> Floats:
-    """(S, C, P): candidates and random points, with the network's own numbers for the first start; or the user's points."""
+    """Points to choose starts from, (S, C, P): candidates, random points and once the network's own; or the user's points."""
     if isinstance(starts, Hyper):
         if [len(leaves) for leaves in starts] != [len(leaves) for leaves in hyper]:
             raise ValueError("starts is a Hyper of another network: make it with network.build(...).hyper.replace(...).")
@@ -289,7 +294,7 @@ def _first_points(
     count = checks.integer(starts, "starts", minimum=1)
     points = space.draw(count * searching.SCREENED, rng).reshape(count, searching.SCREENED, -1)
     points[0, 0] = space.point(hyper, penalty)
-    # Up to half of the random points give way to the candidates from which estimators choose, dealt out to the starts in turn.
+    # Up to half of the random points are replaced by the candidates from which estimators choose, dealt to the starts in turn.
     likely = space.likely(candidates(steps), hyper, penalty)[: count * (searching.SCREENED // 2)]
     for number, point in enumerate(likely):
         points[number % count, 1 + number // count] = point
@@ -297,7 +302,7 @@ def _first_points(
 
 
 def _record(search: Search, began: float, share: float) -> dict[str, Any]:
-    """As it is shown: the ridge penalty is the one for all data that was judged, with noise and floor."""
+    """One round as it is shown: the ridge penalty is for all data, with noise and floor."""
     task = search.loss
     values = task.space.values(search.z)
     if task.space.ridge:

@@ -121,11 +121,11 @@ def layout(network: Network, *, size: float = 1.0) -> Drawing:
 
 
 def _columns(links: Sequence[tuple[int, int]], count: int) -> tuple[int, ...]:
-    """The longest way to each reservoir, over links (source, target); the members of a cycle follow one another in order."""
+    """The column of each reservoir: the longest path to it over links (source, target); cycles are laid out in a row."""
     reach = [_reach(links, k) for k in range(count)]
     cycles = [[j for j in range(count) if j == k or (j in reach[k] and k in reach[j])] for k in range(count)]
     first = [0] * count
-    for _ in range(count):  # no way is longer
+    for _ in range(count):  # no path is longer
         for source, target in links:
             if target not in cycles[source]:
                 for member in cycles[target]:

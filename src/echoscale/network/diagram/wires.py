@@ -1,4 +1,4 @@
-"""The lines of a diagram: their ends, and their way through gaps and lanes; and the lengths that all parts share."""
+"""The lines of a diagram: their ends and their routes through gaps and lanes, and the lengths that all parts share."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _heights(counts: Sequence[int], radius: float) -> list[float]:
 
 
 def lanes_of(links: Iterable[Link], edges: Sequence[float]) -> dict[Any, float]:
-    """The height of every long way: beyond the `edges` of the columns from end to end, and beyond shorter ways beside it."""
+    """The height of every long route: beyond the `edges` of the columns that it passes, and beyond shorter routes there."""
     spans: dict[Any, tuple[int, int]] = {}
     for each in links:
         low, high = spans.get(each.bus, (each.start, each.start))
@@ -265,7 +265,7 @@ def wire_of(link: Link, x: Sequence[float], ends: Ends, gaps: Sequence[Gap], lan
         points = [(x0, y0), (a, y0), (a, lane), (b, lane), (b, y1), (x1, y1)]
         if link.kind == "coupling":  # labelled at a column, where nothing goes up or down, and on the outer side
             at = x[(link.start + link.stop) // 2 + 1], lane + LIFT - (0 if link.ahead else LANE)
-        elif link.kind == "feedback":  # below its line: other ways back arrive above it
+        elif link.kind == "feedback":  # below its line, since other feedback lines arrive above
             at = before, y1 - 2.2 * LIFT
     elif _bowed(link, ends):
         points[1:3] = [((x0 + x1) / 2, (y0 + y1) / 2 - 0.8 * PORT)]

@@ -27,31 +27,35 @@ def export(
     dtype: str = "float64",
     name: str = "echoscale",
 ) -> Path:
-    """Write a fitted model as a C file or an ONNX graph, by the ending of the path, atomically.
+    """Writes a fitted model as a C file or an ONNX graph, for programs without Python.
 
-    Both hold the whole of `predict`: scaling of inputs and outputs, all levels with their leak rates, residual and linear
-    levels, output feedback, the last inputs, squares, products and the intercept. A classifier gives `predict_proba`. Both
-    begin from a state laid out as `model.state_`.
+    The ending of the path sets the format. The file holds all of `predict`: scaling of inputs and outputs, all levels with
+    their leak rates, residual and linear levels, output feedback, the last inputs, squares, products and the intercept. For a
+    classifier it holds `predict_proba`. The initial state has the layout of `model.state_`. The write is atomic.
 
-    **C.** C99 without libraries, weights as sparse lists: `NAME_reset(&state)`, `NAME_step(&state, input, output)`.
+    **C.** C99 without libraries, with weights as sparse lists: `NAME_reset(&state)`, `NAME_step(&state, input, output)`.
 
     **ONNX.** X (batch, time, F) and state (batch, S) to y (batch, time, O) and last_state (batch, S). Needs the package onnx.
 
     Parameters
     ----------
     model : ESNRegressor, ESNStepClassifier, NVAR or AutoModel
-        A fitted model; of `es.auto`, `found.model`.
+        Fitted model; for `es.auto`, `found.model`.
     path : path
-        Ends with .c or .onnx; a file that is there is replaced.
-    dtype : "float64" or "float32"
-        The precision of weights, states, inputs and outputs in the file, whatever the precision of the model.
-    name : str
-        What names in the C file begin with, so that a program can hold several models; the name of the graph in ONNX.
+        Path of the file, which ends with .c or .onnx; an existing file is replaced.
+    dtype : "float64" or "float32", default "float64"
+        Precision of weights, states, inputs and outputs in the file, for any precision of the model.
+    name : str, default "echoscale"
+        Prefix of all names in the C file, so that a program can hold several models; name of the graph in ONNX.
 
     Returns
     -------
     Path
         The same path.
+
+    See Also
+    --------
+    echoscale.save : Stores a model for Python.
 
     Examples
     --------
@@ -59,8 +63,8 @@ def export(
     >>> u, y = es.tasks.narma(500, order=10, seed=0)
     >>> model = es.ESNRegressor(units=20, random_state=0).fit(u, y)
     >>> source = es.export(model, "narma.c", name="narma").read_text()
-    >>> "void narma_step(narma_state *state, const narma_real *input, narma_real *output)" in source
-    True
+    >>> print(next(line for line in source.splitlines() if line.startswith("void narma_step")))
+    void narma_step(narma_state *state, const narma_real *input, narma_real *output);
     """
     target = Path(path)
     checks.choice(target.suffix.lower(), SUFFIXES, "the ending of path")
@@ -78,7 +82,7 @@ def export(
 
 
 def _check_range(found: Formula, dtype: str) -> None:
-    """All numbers are finite in this precision, and no spread is 0."""
+    """Checks that all numbers are finite in this precision, and no spread is 0."""
     scalings = [found.inputs, *([] if found.fed_back is None else [found.fed_back])]
     numbers = [found.drive.data, found.coef, found.intercept, *(part for each in scalings for part in each)]
     with np.errstate(over="ignore"):

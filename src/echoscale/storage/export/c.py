@@ -1,4 +1,4 @@
-"""A `Formula` as one C file: C99, nothing but math.h, no memory but what the caller gives and a few arrays on the stack."""
+"""A `Formula` as one C file: C99 with math.h only, and no memory except the caller's and a few arrays on the stack."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import scipy.sparse
 
 from echoscale.storage.export.formula import SIGMOID, VALUES, Formula
 
-# Name of a precision -> its type in C, digits that tell its numbers apart, and what stands after a literal and a function.
+# Precision -> its type in C, the digits that identify a number, and the suffixes of literals and of functions.
 TYPES = {"float64": ("double", 17, ""), "float32": ("float", 9, "f")}
 
 
 def c_source(formula: Formula, name: str, dtype: str, version: str) -> str:
-    """The file."""
+    """The content of the C file."""
     kind, digits, suffix = TYPES[dtype]
     lines = [*_head(formula, name, kind, version), *_arrays(formula, name, digits, suffix), *_step(formula, name, suffix)]
     return "\n".join(lines) + "\n"
@@ -142,7 +142,7 @@ void {name}_step({name}_state *state, const {real} *input, {real} *output)
 
 
 def _array(what: str, values: Iterable[str]) -> str:
-    """`static const` and its values, in lines; of none, one 0, since C has no empty arrays."""
+    """`static const` and its values, in lines; an empty array gets one 0, since C has no empty arrays."""
     text = textwrap.fill(", ".join(values) or "0", 120, initial_indent="    ", subsequent_indent="    ")
     return f"static const {what}[] = {{\n{text}\n}};"
 

@@ -1,11 +1,11 @@
-"""One step of a fitted model as a few arrays: what every file that is exported says.
+"""One step of a fitted model as a few arrays, from which every export is written.
 
     seen  = (1, z(t), z(t-1), ..., z(t-m), x(t-1), x(t))
     x(t)  = keep x(t-1) + a f(drive seen),      f = tanh, or the identity of linear neurons
     y(t)  = W_out (products of entries of seen) + b
 
 z(t) is the scaled input and, with output feedback, the scaled output of the step before. Biases, input weights, recurrent
-weights and couplings are all rows of `drive`: its columns are places in `seen`.
+weights and couplings are all entries of `drive`: its columns are places in `seen`.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ class Formula(NamedTuple):
     kind : str
         The class of the model.
     inputs : Scaling
-        Units of the F inputs.
+        Scaling of the F inputs.
     fed_back : Scaling or None
-        Units of the O outputs, where they are fed back.
+        Scaling of the O outputs that are fed back; None without output feedback.
     memory : int
-        m, the past inputs that the state holds.
+        Number m of past inputs in the state.
     drive : (N, V) csr_array
-        Weights on `seen`; those on x(t) stand left of a neuron's own level.
+        Weights on `seen`; a neuron may use the states x(t) of earlier blocks only.
     keep : (N, N) csr_array
-        (1 - a) O, on x(t-1).
+        Weights (1 - a) O on x(t-1).
     leak_rate : (N,)
-        a.
+        Leak rates a.
     linear : (N,) bool
-        Which neurons have no tanh.
+        Whether each neuron is linear.
     blocks : tuple of slice
-        Neurons that move at once, in order; f is the same for all of a block.
+        Blocks of neurons that move at once, in order; f is the same for all neurons of a block.
     factors : (P, D)
-        Product p multiplies the entries factors[p] of `seen`; entry 0 is 1.
+        Factors of every product: product p multiplies the entries factors[p] of `seen`; entry 0 is 1.
     coef : (O, P)
-        W_out.
+        Weights W_out.
     intercept : (O,)
-        b.
+        Intercept b.
     meaning : "values", "softmax" or "sigmoid"
-        What outputs are: numbers, or probabilities of classes from these scores.
+        Meaning of the outputs: numbers, or scores of classes that become probabilities.
     classes : tuple of str
-        The labels in the order of the outputs; empty for numbers.
+        Labels in the order of the outputs; empty for numbers.
     past_first : bool
-        Whether past inputs stand before x in the state, or after it.
+        Whether past inputs come before x in the state, or after.
     start : (S,) or None
-        The state before the first step of a series; None: zeros.
+        State before the first step of a series; None: zeros.
     """
 
     kind: str
@@ -87,62 +87,62 @@ class Formula(NamedTuple):
 
     @property
     def units(self) -> int:
-        """N."""
+        """Number N of neurons."""
         return len(self.leak_rate)
 
     @property
     def n_inputs(self) -> int:
-        """F."""
+        """Number F of inputs."""
         return len(self.inputs.mean)
 
     @property
     def n_outputs(self) -> int:
-        """O."""
+        """Number O of outputs."""
         return len(self.intercept)
 
     @property
     def n_fed_back(self) -> int:
-        """O with output feedback, else 0."""
+        """Number O of fed-back outputs; 0 without output feedback."""
         return 0 if self.fed_back is None else self.n_outputs
 
     @property
     def columns(self) -> int:
-        """What the network hears at a step: inputs, then outputs that are fed back."""
+        """Number of values that the network receives at a step: inputs, then fed-back outputs."""
         return self.n_inputs + self.n_fed_back
 
     @property
     def past(self) -> int:
-        """Numbers of past inputs in the state."""
+        """Number of past inputs in the state, over all columns."""
         return self.memory * self.columns
 
     @property
     def before(self) -> int:
-        """Where x(t-1) begins in `seen`."""
+        """Place of x(t-1) in `seen`."""
         return 1 + self.columns + self.past
 
     @property
     def seen(self) -> int:
-        """V."""
+        """Length V of `seen`."""
         return self.before + 2 * self.units
 
     @property
     def state(self) -> int:
-        """S: x and past inputs, newest first, then the last output in units of the network."""
+        """Length S of the state: x and past inputs, newest first, then the last output in units of the network."""
         return self.units + self.past + self.n_fed_back
 
     @property
     def x_at(self) -> int:
-        """Where x begins in the state."""
+        """Place of x in the state."""
         return self.past if self.past_first else 0
 
     @property
     def past_at(self) -> int:
-        """Where past inputs begin in the state."""
+        """Place of past inputs in the state."""
         return 0 if self.past_first else self.units
 
 
 def formula_of(model: object) -> Formula:
-    """The step of a fitted model; raises where it has none that files can say."""
+    """The step of a fitted model; an error if the model has no step that a file can hold."""
     if isinstance(model, ESNClassifier):
         raise TypeError(
             "this ESNClassifier gives one label per sequence, from pools over all of its steps: export is for models with an "
@@ -205,19 +205,19 @@ def _of_lags(model: NVAR) -> Formula:
 
 
 def _of_members(model: AutoModel) -> Formula:
-    """A linear map of lags, products of some, and readouts of all lanes of all networks."""
+    """Readouts of all lanes of all networks, of products of their states, and a linear map of lags and of products of some."""
     if model.groups and model.drive.changes.any():
         raise ValueError(
-            "the networks of this model hear the changes of inputs with a trend, and a file does not know the change at its "
+            "the networks of this model receive the changes of inputs with a trend, and a file does not know the change at its "
             "first step: take the trend out of the inputs, or use es.save."
         )
     features, memory = model.n_features_in_, model.past
-    members = [
-        (group.esn, group.esn.matrices(group.hyper.lane(lane))) for group in model.groups for lane in range(len(group.coef))
-    ]
-    networks = _networks(members, memory, features)
+    readers = [(group, lane) for group in model.groups for lane in range(len(group.coef))]
+    networks = _networks([(each.esn, each.esn.matrices(each.hyper.lane(lane))) for each, lane in readers], memory, features)
     units = len(networks["leak_rate"])
     states = 1 + (memory + 1) * features + units + np.arange(units)
+    ends = np.cumsum([0, *(group.esn.units for group, _ in readers)])
+    pairs = [states[low + group.columns.pairs(group.esn)] for (group, _), low in zip(readers, ends, strict=False)]
 
     def places(lags: Sequence[int]) -> Indices:
         """The entries of u(t - l) in `seen`, lag by lag."""
@@ -228,7 +228,8 @@ def _of_members(model: AutoModel) -> Formula:
     products = [np.stack([window[i] for i in np.triu_indices(len(window))], axis=1) for window in windows]
     coef = np.concatenate(
         [
-            *(group.coef[lane] for group in model.groups for lane in range(len(group.coef))),
+            *(group.coef[lane][:, : group.esn.units] for group, lane in readers),
+            *(group.coef[lane][:, group.esn.units :] for group, lane in readers),
             *(each.coef for each in linear_map.products),
             linear_map.coef,
         ],
@@ -240,7 +241,7 @@ def _of_members(model: AutoModel) -> Formula:
         inputs=model.scaling,
         fed_back=None,
         memory=memory,
-        factors=_factors(states, np.concatenate([np.zeros((0, 2), np.int64), *products]), places(linear_map.lags)),
+        factors=_factors(states, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *products]), places(linear_map.lags)),
         coef=coef * model.target_scaling.spread[:, None] if numbers else coef,
         intercept=model.target_scaling.back(linear_map.intercept) if numbers else linear_map.intercept,
         classes=() if model.classes_ is None else tuple(map(str, model.classes_)),
@@ -269,7 +270,7 @@ def _networks(members: Sequence[tuple[ESN, Matrices]], memory: int, columns: int
         level = np.repeat(np.arange(len(esn.sizes)), esn.sizes)
         W = scipy.sparse.coo_array(whole.W)
         row, column = W.coords
-        # With coupling_delay=0 a level hears the new states of those before it.
+        # With coupling_delay=0 a level receives the new states of earlier levels.
         fresh = (level[column] < level[row]) & (esn.network.coupling_delay == 0)
         for found, which in ((now, fresh), (before, ~fresh)):
             found.append(scipy.sparse.csr_array((W.data[which], (row[which], column[which])), shape=W.shape))

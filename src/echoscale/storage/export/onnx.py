@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from echoscale.storage.export.formula import SIGMOID, VALUES, Formula
 
-# Old enough for runtimes of some years ago.
+# Low versions, for older runtimes.
 OPSET, IR_VERSION = 17, 8
 MOST_BYTES = 2**31 - 2**20  # of one file
 
 
 def onnx_bytes(formula: Formula, name: str, dtype: str, version: str) -> bytes:
-    """The file."""
+    """The content of the ONNX file."""
     try:
         import onnx
     except ImportError as error:
@@ -136,7 +136,7 @@ def step(f: Formula, body: Body) -> None:
 
 
 def _driven(f: Formula, body: Body, seen: str, block: slice) -> str:
-    """drive seen of a block: of the columns that it uses, where they are few."""
+    """drive seen for a block, restricted to the columns in use if they are few."""
     rows = f.drive[block, : f.before + f.units + block.start]
     used = np.unique(rows.indices)
     if 2 * len(used) > rows.shape[1]:
@@ -145,7 +145,7 @@ def _driven(f: Formula, body: Body, seen: str, block: slice) -> str:
 
 
 def _kept(f: Formula, body: Body, x: str, block: slice) -> str:
-    """keep x(t-1) of a block, which hears itself alone: by elements where O is the identity."""
+    """keep x(t-1) of a block, whose states do not mix with other blocks: elementwise if O is the identity."""
     own = x if block == slice(0, f.units) else body.take(x, np.arange(block.start, block.stop))
     matrix = f.keep[block, block]
     row, column = matrix.tocoo().coords
