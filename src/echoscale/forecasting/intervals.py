@@ -33,7 +33,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
 # Wider, since weights were chosen on the same errors. Set for the coverage of 930 real and drawn series of 20 to 220 values.
-CHOSEN, FEW = 1.05, 1.0
+CHOSEN, FEW = 1.08, 0.8
 # Errors are clipped at this many 95 % quantiles of their sizes: a few outliers would decide s_h.
 OUTLIER = 3.0
 # Origins after this share of the judged span count half.
