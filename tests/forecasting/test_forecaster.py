@@ -580,3 +580,24 @@ def test_labels_come_back_as_they_were(tmp_path: Path) -> None:
     assert list(numbered.predict(2).mean.columns) == [1, 2]
     assert list(es.load(es.save(numbered, tmp_path / "f.safetensors")).predict(2).mean.columns) == [1, 2]
     assert list(quick().fit({3: y, "b": y}).predict(2).mean) == [3, "b"]
+
+
+def test_a_season_of_three_cycles_is_used() -> None:
+    rng = np.random.default_rng(0)
+    y = 5 * np.tile(rng.normal(size=12), 5) + 0.2 * rng.normal(size=60)
+    model = es.Forecaster().fit(y[:38])
+    assert model.season_ == 12
+    assert np.abs(model.predict(12).mean - y[38:50]).mean() < 1
+
+
+def test_short_series_are_read_in_closed_loop_alone_unless_there_are_inputs() -> None:
+    rng = np.random.default_rng(1)
+    y, X = np.cumsum(rng.normal(size=300)), rng.normal(size=(300, 1))
+
+    def direct(model: es.Forecaster) -> bool:
+        return any(name.endswith("direct") for name, _, _ in model.candidates_.rows)
+
+    assert not direct(es.Forecaster(networks=False).fit(y[:60]))
+    assert direct(es.Forecaster(networks=False).fit(y[:60], X[:60]))
+    assert direct(es.Forecaster(networks=False).fit(y))
+    assert direct(es.Forecaster(networks=False, mode="direct").fit(y[:60]))

@@ -27,7 +27,7 @@ def test_quantiles_of_many_errors_are_the_known_ones() -> None:
 
 
 def test_quantiles_of_few_errors_are_those_of_student() -> None:
-    """With 8 errors of a horizon, mean quantiles over many draws: between the t distribution with 8 degrees and the normal one."""
+    """Mean quantiles of 8 errors, over many draws, lie between the normal distribution and the t distribution."""
     from scipy.stats import t
 
     rng = np.random.default_rng(0)

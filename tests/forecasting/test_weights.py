@@ -89,3 +89,27 @@ def test_equal_errors_tell_nothing() -> None:
     same = np.ones(20)
     assert weights.standard_errors(same, same, 3) == 0
     assert weights.standard_errors(same, same + 1, 3) == np.inf
+
+
+def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
+    """The loss in units of the least error of every horizon, over the horizons about a group, minimised by scipy."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(3)
+    shared = rng.normal(size=(60, 9))
+    errors = [size * shared + rng.normal(size=(60, 9)) * np.linspace(near, far, 9) for size, near, far in
+              ((1.0, 0.2, 1.5), (-0.5, 1.0, 0.6), (0.8, 0.6, 0.6), (0.0, 2.0, 2.5))]  # fmt: skip
+    found = weights.by_horizon(errors, np.ones(4, bool))
+    for low, high, first, last in ((0, 2, 0, 3), (2, 6, 1, 9), (6, 9, 4, 9)):
+        some = np.stack(errors)[:, :, first:last]
+        some = some / np.abs(some).mean(axis=1).min(axis=0)
+        far = weights.FAR * np.abs(some).mean(axis=1, keepdims=True)
+        rows = np.clip(some, -far, far).reshape(4, -1)
+
+        def loss(w: np.ndarray, rows: np.ndarray = rows) -> float:
+            return float(((w @ rows) ** 2).mean() + (w**2 * (rows**2).mean(axis=1)).sum())
+
+        total = {"type": "eq", "fun": lambda w: w.sum() - 1}
+        best = minimize(loss, np.full(4, 0.25), bounds=[(0, 1)] * 4, constraints=total, options={"ftol": 1e-12})
+        assert best.success
+        np.testing.assert_allclose(found[:, low:high], np.repeat(best.x[:, None], high - low, axis=1), atol=2e-4)

@@ -30,7 +30,6 @@ from echoscale.forecasting.model import Core, Part, Trend, View, shares_of
 from echoscale.forecasting.problem import HorizonProblem, Line, Units, worth_a_logarithm
 from echoscale.forecasting.readers import Reader
 from echoscale.forecasting.smoothing import Smoothing
-from echoscale.forecasting.splits import least_before
 from echoscale.forecasting.weights import by_horizon, without_small
 from echoscale.timescales.season import CYCLES, seasons
 
@@ -44,8 +43,6 @@ SHARE = 3
 COMPARED = 1 / 20
 # A season this close to one of the calendar is that one: noise moves long seasons by a step or two.
 NEAR = 0.05
-# Share of the data before the first cut, at most: longer seasons are not looked for.
-LONGEST_BEFORE = 0.8
 # Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
 # good and take half the time. Set on 930 real and drawn series of 20 to 220 values.
 LEAST_FOR_DIRECT = 120
@@ -110,7 +107,7 @@ def periods_of(data: Data, group: Sequence[int], horizon: int | None, choices: C
     calendar = data.clocks[group[0]].periods(shortest)
     near = {m: period for period in calendar for m in range(2, shortest) if abs(m / period - 1) < NEAR}
     seen = most_common([[near.get(m, m) for m in seasons(each)] for each in values])
-    known = sorted(m for m in {*seen, *calendar} if CYCLES * m <= shortest and least_before(m) <= LONGEST_BEFORE * shortest)
+    known = sorted(m for m in {*seen, *calendar} if CYCLES * m <= shortest)
     if set(known) <= set(seen[:1]):
         return tuple(known)
     lines = [_line(Units.of(each, log=False), data, b) for each, b in zip(values, group, strict=True)]

@@ -3,13 +3,15 @@
     y(t+h) = forecast + g s_h q_p,   s_h the root mean square of e / g at horizon h
 
 q_p is a mean of two quantiles: of Student's t distribution with n_h degrees of freedom, and of e / (g s_h) - b at neighbouring
-horizons. The quantile of the errors counts n_h / (n_h + 20): few errors say little of their distribution. n_h counts origins that
-are about half a horizon apart, since overlapping errors are alike. Later origins count more.
+horizons. The quantile of the errors has the weight n_h / (n_h + 20): few errors say little of their distribution. n_h counts
+origins that are about half a horizon apart, since overlapping errors are alike. Later origins count more.
 
-g is the size that errors grow with: g = (forecast / geometric mean of y)^a, a the weight of the candidates in logarithms.
-It is wider, by the scatter of the members, where they differ more than they did at judged origins:
+g is the product of two factors. Errors grow with a series whose logarithm is forecast: the first factor is
+(forecast / geometric mean of y)^a, a the weight of the candidates in logarithms. The second factor makes intervals wider where
+the members differ more than they did at judged origins:
 
-    d^2 the weighted mean square of the members about the forecast,   g^2 ~ 1 - c + c d^2 / (mean of d^2 at judged origins)
+    1 - c + c d^2 / (mean of d^2 at judged origins), its square root,   d^2 the weighted mean square of the members about the
+                                                                        forecast
 
 Members are the forecasters in use, and within each its windows of lags or lanes of networks. c = n / (2 n + 400) for n judged
 origins: of few, the mean of d^2 says little.
@@ -19,8 +21,8 @@ or the median of a skewed distribution, and neither is biased. On a series that 
 of its errors lies far below 0, their mean at 0, and b = 0 keeps the zeros inside the interval. An outlier moves the mean of
 the errors, but not their median. The forecast itself always lies inside the interval.
 
-Weights and penalties were chosen on the same errors, so that s_h is too small, most where errors are few: intervals are wider by
-the factor CHOSEN (1 + FEW / n_h).
+Weights and penalties were chosen on the same errors, so that s_h is too small, most where errors are few: intervals are wider
+by the factor CHOSEN (1 + FEW / n_h).
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
 # Wider, since weights were chosen on the same errors. Set for the coverage of 930 real and drawn series of 20 to 220 values.
-CHOSEN, FEW = 1.05, 1.0
+CHOSEN, FEW = 1.08, 0.8
 # Errors are clipped at this many 95 % quantiles of their sizes: a few outliers would decide s_h.
 OUTLIER = 3.0
 # Origins after this share of the judged span count half.
