@@ -399,7 +399,14 @@ def _above_zero(value: Any, name: str) -> float:
 
 
 UNITS = Record(Units, spread=Plain(_above_zero))
-VIEW = Record(View, lines=Many(LINE, list, "B"), units=Many(UNITS, list, "B"), left_out=("lanes",))
+VIEW = Record(
+    View,
+    lines=Many(LINE, list, "B"),
+    units=Many(UNITS, list, "B"),
+    seasons=Many(POSITIVE, list, "B", or_none=True),  # of smoothing, whose lanes are computed from the data again
+    kept=lambda view: SimpleNamespace(lines=view.lines, units=view.units, seasons=[each.period for each in view.lanes]),
+    left_out=("lanes",),
+)
 
 
 def _check_net(net: Net) -> None:
@@ -425,7 +432,7 @@ PART = Record(Part, "weights H", method=METHOD)
 
 
 def _finish_core(core: Core) -> None:
-    """Parts that fit each other; and exponential smoothing, which is computed from the data again."""
+    """Check that the parts fit each other, and compute the lanes of smoothing."""
     lengths = [[len(line) for line in view.lines] for view in core.views]
     if not lengths or any(each != lengths[0] for each in lengths):
         raise ValueError("all views must hold the same steps")
@@ -445,13 +452,12 @@ def _finish_core(core: Core) -> None:
             raise ValueError(f"there are {len(part.method.trails)} last states for {len(core.scales)} series")
     if not all(len(each) == 3 and isinstance(each[0], str) for each in core.candidates):
         raise ValueError("candidates must have a name, an error and a weight")
-    if (core.period or 1) > min(int(edges[-1]) for edges in core.edges):
-        raise ValueError(f"a season of {core.period} steps cannot have been learned from fewer")
     for place, view in enumerate(core.views):
-        if any(part.view == place and isinstance(part.method, Trend) for part in core.parts):
-            view.lanes = [
-                smoothing.after(line, core.period, int(edges[-1])) for line, edges in zip(view.lines, core.edges, strict=True)
-            ]
+        seasons, fitted = vars(view).pop("seasons"), [int(edges[-1]) for edges in core.edges]
+        smoothed = any(part.view == place and isinstance(part.method, Trend) for part in core.parts)
+        if smoothed != bool(seasons) or any(m > steps for m, steps in zip(seasons, fitted, strict=False)):
+            raise ValueError(f"seasons {seasons} of smoothing do not fit the parts in use, or {fitted} steps")
+        view.lanes = [smoothing.after(*each) for each in zip(view.lines, seasons, fitted, strict=False)]
 
 
 CORE = Record(
