@@ -176,9 +176,26 @@ def test_an_odd_date_is_named() -> None:
     assert read(written("day,y,mended\n" + seen)).time == "day", "another column holds the times"
 
 
+def test_dates_in_two_notations_are_named() -> None:
+    days = [f"2024-01-{k:02}" for k in range(1, 20)]
+    for other, row in (("11 January 2024", 11), ("01/03/2024", 3)):
+        cells = [*days[: row - 1], other, *days[row:]]
+        for time in (None, "day"):
+            with pytest.raises(ValueError, match=f"'{other}' at row {row}, column 'day', is written in another way"):
+                read(written("day,y\n" + "".join(f"{each},{k}\n" for k, each in enumerate(cells))), time)
+    with pytest.raises(ValueError, match="'01/15/2024' at row 3, column 'day', is written in another way"):
+        read(written("day,y\n13/01/2024,1\n14/01/2024,2\n01/15/2024,3\n"))
+    with pytest.raises(ValueError, match="'13/01/2024' at row 1, column 'day', is no date"):
+        read(written("day,y\n13/01/2024,1\n14/01/2024,2\n"), "day", notation=Notation(dayfirst=False))
+
+
 def test_times_that_rise_unevenly_are_not_passed_over() -> None:
     with pytest.raises(ValueError, match=r"1701 at row 2 is followed by 1703\. --every 1"):
         read(written("year,y\n1700,5\n1701,6\n1703,7\n"))
+    with pytest.raises(ValueError, match=r"1701 at row 1 is followed by 1703"):
+        read(written("year,y\n1701,5\n1703,6\n1704,7\n1705,7\n"))
+    with pytest.raises(ValueError, match=r"0\.1 at row 1 is followed by 0\.4"):
+        read(written("time,y\n0.1,5\n0.4,6\n0.5,7\n0.6,7\n"), "time")
     tenths = read(written("time,y\n" + "".join(f"{k / 10},{k}\n" for k in range(8))))
     assert tenths.frame.columns.tolist() == ["y"], "steps of 0.1 are even"
 

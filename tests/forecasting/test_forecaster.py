@@ -536,6 +536,7 @@ def bad_inputs() -> list[tuple[str, Any, str]]:
         ("origins", lambda: plain().backtest(6, 14), "leave 12 of 96 values"),
         ("log", lambda: quick(log=True).fit(y - 250), "positive values"),
         ("not fitted", lambda: quick().predict(3), "not fitted yet"),
+        ("backtest before fit", lambda: quick().backtest(3, 2), "not fitted yet"),
     ]
 
 

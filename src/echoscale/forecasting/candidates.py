@@ -239,7 +239,7 @@ class Candidate:
 
 
 def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
-    """One candidate for every kind of trend, with the best season at the first cut; and the lanes of every series after its end."""
+    """One candidate for every trend, with the best season at the first cut; and the lanes of every series after its end."""
     periods = problem.periods or (None,)
     tried = [
         [smoothed(line, m, problem.cuts.judged(b), problem.horizon) for b, line in enumerate(problem.lines)] for m in periods

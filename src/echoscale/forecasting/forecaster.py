@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MODES = (AUTO, "direct", "closed loop")
 PANELS = ("each", "all")
 LEVELS = (80.0, 95.0)
-SHOWN = 3  # forecasters in the repr
+SHOWN = 3  # forecasters, and seasons, in the repr
 MOST_ORIGINS = 4  # of a backtest with nothing set
 
 
@@ -275,6 +276,7 @@ class Forecaster(BaseEstimator):
         Backtest
             `.mase()`, `.pinball()`, `.coverage(80)`; `.beside(others)`; printed, a table; `.plot()`.
         """
+        self._check_fitted()
         horizon = max(self.backtest_size()[0], 1) if horizon is None else checks.integer(horizon, "horizon", minimum=1)
         origins = max(self.backtest_size(horizon)[1], 1) if origins is None else checks.integer(origins, "origins", minimum=1)
         shortest, least = self._data.shortest, max(LEAST_STEPS, 3 * horizon)
@@ -401,12 +403,13 @@ class Forecaster(BaseEstimator):
         text: str = super().__repr__(N_CHAR_MAX)
         if not hasattr(self, "_cores"):
             return text
-        seasons = sorted({str(each) for each in (self.season_ if isinstance(self.season_, list) else [self.season_])})
+        seasons = Counter(map(str, self.season_ if isinstance(self.season_, list) else [self.season_]))
+        often = " or ".join(each for each, _ in seasons.most_common(SHOWN)) + " or others" * (len(seasons) > SHOWN)
         used = sorted(((row[2], row[0]) for row in self.candidates_.rows if row[2]), reverse=True)
         shares = [f"{share:.0%} {name}" for share, name in used[:SHOWN]]
         more = [f"{len(used) - SHOWN} more"] if len(used) > SHOWN else []
         series = f"{len(self.targets_)} series, " if len(self.targets_) > 1 else ""
-        return f"{text}\n{series}season {' or '.join(seasons)}, horizon {self.horizon_}; {'; '.join([*shares, *more])}"
+        return f"{text}\n{series}season {often}, horizon {self.horizon_}; {'; '.join([*shares, *more])}"
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_cores"):

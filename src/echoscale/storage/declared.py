@@ -425,7 +425,7 @@ PART = Record(Part, "weights H", method=METHOD)
 
 
 def _finish_core(core: Core) -> None:
-    """Parts that fit each other; and exponential smoothing, which is computed from the data again."""
+    """Check that the parts fit each other, and compute the lanes of smoothing."""
     lengths = [[len(line) for line in view.lines] for view in core.views]
     if not lengths or any(each != lengths[0] for each in lengths):
         raise ValueError("all views must hold the same steps")
