@@ -43,10 +43,9 @@ def errors(series: Floats, horizon: int) -> dict[str, float]:
     compared = compare(search)
 
     def error(shares: dict[str, float]) -> float:
-        linear, _ = final(search, compared._replace(weights=shares), SIMPLE)
-        return split.of_model(model_of(problem, search.steps.drive, linear, ()))
+        return split.of_model(model_of(problem, search.steps.drive, *final(search, compared._replace(weights=shares), SIMPLE)))
 
-    found = {name: error({name: 1.0}) for name in compared.maps}
+    found = {name: error({name: 1.0}) for name in compared.fitted}
     best = min(real_data.ridge(split, 0, 0)["error"], real_data.seasonal(split, 0, 0)["error"])
     return {**found, OURS: error(compared.weights), "rival": best}
 

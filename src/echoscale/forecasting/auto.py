@@ -24,7 +24,7 @@ from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
 from echoscale.timescales.suggest import Suggested, suggest
 
-# Seconds: with less, the time is better spent on rounds.
+# Seconds of processor time that the budget is likely to hold: with less, the time is better spent on rounds.
 LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
 
@@ -97,9 +97,9 @@ def auto(
     if problem.per_sequence:
         with shown(progress, "auto") as tell:
             return sequences.find(problem, budget, most, seed, tell)
-    steps = Steps(problem)
-    suggested = _suggestion(steps, seed) if most or limit >= LEAST_FOR_SUGGESTION else None
-    search = Search(steps, seed, suggested)
+    search = Search(Steps(problem), seed)
+    if most or limit >= LEAST_FOR_SUGGESTION * budget.load:
+        search.suggested = _suggestion(search.steps, seed)
     try:
         with shown(progress, "auto") as tell:
             search.run(budget, most, tell)

@@ -19,7 +19,8 @@ from echoscale.network.description import LINEAR
 from echoscale.readouts.columns import STATES, Columns
 from echoscale.timescales.candidates import candidates
 
-# Ratio of neighbouring leak rates: a smaller one resolves the memory better, and needs more columns.
+# Ratio of neighbouring leak rates: a smaller one resolves the memory better, and needs more columns. Set on 15 made systems
+# with one to three inputs, two seeds each: 2 and 6 had larger errors.
 RATIO = 3.0
 
 

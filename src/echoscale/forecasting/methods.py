@@ -216,19 +216,25 @@ def winner_of(errors: Mapping[str, Floats], simple: str, horizon: int) -> str:
 
 def final(search: Search, compared: Compared, winner: str) -> tuple[LinearMap, list[Group]]:
     """What won, fitted to all data."""
-    linear, groups = search.final() if winner in (NETWORKS, BOTH) else (None, [])
-    if winner == NETWORKS and linear is not None:
-        return linear, groups
+    if winner == NETWORKS:
+        return search.final()
+    simple, slow = _simple(search, compared)
+    if winner != BOTH:
+        return simple, slow
+    linear, groups = search.final()
+    return mean_of([linear, simple]), [replace(each, coef=0.5 * each.coef) for each in (*groups, *slow)]
+
+
+def _simple(search: Search, compared: Compared) -> tuple[LinearMap, list[Group]]:
+    """The weighted mean of the simple methods: a map of lags, and leaky integrals as the states of a network."""
     used = {name: compared.fitted[name][-1] for name in compared.weights}
-    simple = mean_of([each.lags for each in used.values()], list(compared.weights.values()))
-    if INTEGRALS in used:
-        coef, integrals = used[INTEGRALS].integrals, search.steps.integrals
-        assert coef is not None
-        hyper = integrals.esn.hyper.on(np.zeros(1, np.int64), np.float64)
-        groups = [*groups, Group(integrals.esn, hyper, compared.weights[INTEGRALS] * coef[None], integrals.columns)]
-    if linear is None:
-        return simple, groups
-    return mean_of([linear, simple]), [replace(each, coef=0.5 * each.coef) for each in groups]
+    linear = mean_of([each.lags for each in used.values()], list(compared.weights.values()))
+    if INTEGRALS not in used:
+        return linear, []
+    coef, integrals = used[INTEGRALS].integrals, search.steps.integrals
+    assert coef is not None
+    hyper = integrals.esn.hyper.on(np.zeros(1, np.int64), np.float64)
+    return linear, [Group(integrals.esn, hyper, compared.weights[INTEGRALS] * coef[None], integrals.columns)]
 
 
 def _averaged(outputs: Mapping[str, list[Floats]], truth: Sequence[Floats]) -> list[Floats]:

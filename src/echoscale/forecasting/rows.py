@@ -12,7 +12,7 @@ Only the lags grow with the length of a series: states are summed up or read out
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -114,19 +114,19 @@ class Steps:
     @cached_property
     def slow(self) -> list[Statistics]:
         """Statistics of leaky integrals, their products, lags and targets, for every segment."""
-        both = zip(self.integrated, self.beside.values, strict=True)
-        width = self.integrated[0].shape[1] + self.width
-        wide = [np.concatenate(each, axis=1) for each in both]
-        return [_summed(rows[:, :width], rows[:, width:]) for rows in self._segments(wide)]
+        width = self.integrals.width + self.width
+        return [_summed(rows[:, :width], rows[:, width:]) for rows in self._segments(self.integrated)]
 
-    def _segments(self, values: Sequence[Floats] | None = None) -> list[Floats]:
-        """Lags, targets and changes of the steps of every segment that have a target; or other rows that end with these."""
-        edges, found = self.problem.splits.edges, []
+    def _segments(self, *columns: Sequence[Floats]) -> Iterator[Floats]:
+        """Columns, then lags, targets and changes, of the steps of every segment that have a target."""
+        edges = self.problem.splits.edges
         for s in range(len(edges[0]) - 1):
-            every = zip(self.beside.values if values is None else values, edges, strict=True)
-            rows = np.concatenate([np.asarray(each[cuts[s] : cuts[s + 1]]) for each, cuts in every])
-            found.append(rows[~np.isnan(rows).any(axis=1)])
-        return found
+            parts = [
+                np.concatenate([np.asarray(each[cuts[s] : cuts[s + 1]]) for each, cuts in zip(values, edges, strict=True)])
+                for values in (*columns, self.beside.values)
+            ]
+            rows = np.concatenate(parts, axis=1)
+            yield rows[~np.isnan(rows).any(axis=1)]
 
     def statistics(self, esn: ESN, hyper: Hyper) -> list[Statistics]:
         """Statistics of states, lags and targets, for every segment, with lanes."""
