@@ -32,7 +32,7 @@ FIGURES = {
     9: "fig9_delayed_input",
 }
 # Studies beside the paper's figures, by their names.
-STUDIES = {"hierarchy": "hierarchy"}
+STUDIES = {"hierarchy": "hierarchy", "timescales": "learned_timescales"}
 JOBS = "jobs"  # folder inside the folder of the figures: the finished jobs of all figures
 # Series with numbers from here on are those of learners (`learned_paths.FIRST_SERIES`) and of scores: a seed must lie below.
 MOST_SEED = 9_999
