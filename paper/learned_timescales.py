@@ -12,9 +12,10 @@ leak rate is set to 1 / tau, the oracle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 import echoscale as es
 from echoscale.learning import Adam
@@ -142,16 +143,16 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
     found = list(run(jobs))
     shape = (len(settings.timescales), len(settings.seeds))
 
-    def gathered(name: str) -> np.ndarray:
+    def gathered(name: str) -> npt.NDArray[np.float32]:
         values = np.array([each[name] for each in found], np.float32)
         return values.reshape(*shape, *values.shape[1:])
 
     at, start = ("timescale", "seed"), ("timescale", "seed", "start")
     oracle = gathered("oracle_error")[..., 0]
-    variables = {"oracle_error": (at, oracle, {"long_name": "test NRMSE with alpha_2 = 1 / tau"})}
+    variables: dict[str, Any] = {"oracle_error": (at, oracle, {"long_name": "test NRMSE with alpha_2 = 1 / tau"})}
     for name, (words, *_) in RULES.items():
         rates = {"long_name": f"leak rates, {words}"}
-        variables[name] = ((*start, "level"), gathered(name), rates)  # type: ignore[assignment]
+        variables[name] = ((*start, "level"), gathered(name), rates)
         variables[f"{name}_error"] = (start, gathered(f"{name}_error"), {"long_name": f"test NRMSE, {words}"})
     coords = {
         "timescale": ("timescale", list(settings.timescales), {"units": "steps"}),
