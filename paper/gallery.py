@@ -10,6 +10,7 @@ import io
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -125,8 +126,9 @@ def make(
     if data is None:
         start = time.perf_counter()
         options: dict[str, Any] = {"fresh": fresh, "progress": progress, "what": name[0].upper() + name[1:]}
-        run = Processes(folder / JOBS, processes, **options) if processes > 1 else Runner(folder / JOBS, **options)
-        data = module.compute(settings, scale, run)
+        jobs = folder / JOBS
+        with Processes(jobs, processes, **options) if processes > 1 else nullcontext(Runner(jobs, **options)) as run:
+            data = module.compute(settings, scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
         write(file, bytes(data.to_netcdf(engine="scipy")))
