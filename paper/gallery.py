@@ -10,6 +10,7 @@ import io
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +33,7 @@ FIGURES = {
     9: "fig9_delayed_input",
 }
 # Studies beside the paper's figures, by their names.
-STUDIES = {"hierarchy": "hierarchy"}
+STUDIES = {"hierarchy": "hierarchy", "timescales": "learned_timescales"}
 JOBS = "jobs"  # folder inside the folder of the figures: the finished jobs of all figures
 # Series with numbers from here on are those of learners (`learned_paths.FIRST_SERIES`) and of scores: a seed must lie below.
 MOST_SEED = 9_999
@@ -125,8 +126,9 @@ def make(
     if data is None:
         start = time.perf_counter()
         options: dict[str, Any] = {"fresh": fresh, "progress": progress, "what": name[0].upper() + name[1:]}
-        run = Processes(folder / JOBS, processes, **options) if processes > 1 else Runner(folder / JOBS, **options)
-        data = module.compute(settings, scale, run)
+        jobs = folder / JOBS
+        with Processes(jobs, processes, **options) if processes > 1 else nullcontext(Runner(jobs, **options)) as run:
+            data = module.compute(settings, scale, run)
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
         write(file, bytes(data.to_netcdf(engine="scipy")))

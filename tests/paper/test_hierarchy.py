@@ -184,7 +184,8 @@ def test_jobs_in_processes_give_the_same_results(tmp_path: Path) -> None:
     points = hierarchy_networks.random_points("single", 2)
     jobs = [Job.of(hierarchy.errors_of, settings=SMOKE, kind="single", units=8, seed=s, points=points) for s in (1, 2)]
     here = [each["error"] for each in Runner()(jobs)]
-    there = Processes(tmp_path, 2)
-    np.testing.assert_allclose([each["error"] for each in there(jobs)], here, rtol=1e-6)
+    with Processes(tmp_path, 2) as there:
+        np.testing.assert_allclose([each["error"] for each in there(jobs)], here, rtol=1e-6)
+        np.testing.assert_allclose([each["error"] for each in there(jobs[::-1])], here[::-1], rtol=1e-6)
     assert there.seconds > 0
     assert len(list(tmp_path.glob("*.npz"))) == 2

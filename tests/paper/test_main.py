@@ -73,7 +73,7 @@ def test_arguments_reach_the_figures(asked: list[Any]) -> None:
     [
         (["10"], "no figure '10': give numbers from 1 to 9"),
         (["3,4"], "no figure '3,4'"),
-        (["hierarchies"], "no figure 'hierarchies': give numbers from 1 to 9, such as 3 4, or a study: hierarchy"),
+        (["hierarchies"], "no figure 'hierarchies': give numbers from 1 to 9, such as 3 4, or a study: hierarchy, timescales"),
         (["--processes", "0"], "--processes '0' is no number of processes: give a whole number from 1"),
         (["--scale", "huge"], "no scale 'huge': choose smoke, quick or paper"),
         (["--seeds", ""], "--seeds '': '' is no seed; give whole numbers from 0 to 9999"),
