@@ -295,7 +295,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "no CSV": ("\0\0", [], "is no CSV file"),
     "a season too long": (GOOD, ["-t", "y", "--season", "20"], "season=20 is too long"),
     "no season": (GOOD, ["-t", "y", "--season", "weekly"], "--season takes auto, none or a number"),
-    "no level": (GOOD, ["-t", "y", "--level", "high"], "--level takes percents"),
+    "no level": (GOOD, ["-t", "y", "--level", "high"], "--level takes percentages"),
     "no time": (GOOD, ["-t", "y", "--seconds", "0"], "--seconds must be above 0"),
     "out is a file": (GOOD, ["-t", "y", "--out", "data.csv/x"], "data.csv is a file"),
     "out holds a folder": (GOOD, ["-t", "y", "--out", "taken"], "is a folder"),

@@ -403,7 +403,7 @@ def test_export(kept: Desk) -> None:
     with xarray.open_dataset(target, engine="scipy") as data:
         assert data.equals(in_python())
     assert kept.sweeps("export", kept.name(), kept.folder / "page.html").exit_code == 0
-    assert "The best points" in (kept.folder / "page.html").read_text()
+    assert "Best points" in (kept.folder / "page.html").read_text()
     assert_refused(kept.sweeps("export", kept.name(), kept.folder / "again.xlsx"), "must end in one of .nc, .csv, .parquet")
     assert_refused(kept.sweeps("export", "nothing", target), "the sweep 'nothing' is not in ", kept.name())
     assert_refused(kept.sweeps("export", kept.name(), kept.folder / "missing" / "again.nc"), "missing")

@@ -32,7 +32,7 @@ def test_a_sweep_ends_in_a_page(swept: xarray.Dataset, tmp_path: Path) -> None:
         "Validation error over leak_rate and input_scaling, mean over seeds."
     ]
     line = Parsed(es.write_report(swept.isel(input_scaling=[0]), tmp_path / "line.html").read_text(encoding="utf-8"))
-    assert "Validation error over leak_rate, the least over input_scaling, mean over seeds." in line.words
+    assert "Validation error over leak_rate, minimum over input_scaling, mean over seeds." in line.words
 
 
 def test_a_sweep_without_results_says_so(swept: xarray.Dataset, tmp_path: Path) -> None:

@@ -511,7 +511,7 @@ def test_the_state_of_the_stream_carries_predictions_on() -> None:
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     esn = es.single(8).build(1, seed=0)
-    with pytest.raises(ValueError, match="fresh one"):
+    with pytest.raises(ValueError, match="give a new RLS"):
         online(esn, readout=RLS().partial_fit(np.eye(3), np.arange(3.0)))
     with pytest.raises(ValueError, match="count as converged"):
         online(esn, protocol=Reinitialise(every=1000))

@@ -190,7 +190,7 @@ def read(file: Path) -> Outcome | None:
         return Outcome(results, None, float(results.pop(SECONDS)), kept=True)
     except Exception as error:  # damaged bytes can raise almost anything
         # From one place: Python then shows it only once, although the file is read again before the job runs.
-        warnings.warn(f"{file} is damaged ({error}): its job runs again.", UserWarning, stacklevel=1)
+        warnings.warn(f"{file} is damaged ({error}): its job is not finished and runs again.", UserWarning, stacklevel=1)
         return None
 
 

@@ -217,7 +217,7 @@ def _submitted(
                 yield running.pop(future), _outcome(future)
     except (BrokenExecutor, CancelledError) as error:
         why = str(error) or "its jobs were cancelled"
-        raise ConnectionError(f"the workers of {executor!r} are lost ({why}). Finished jobs are kept: run again.") from error
+        raise ConnectionError(f"the workers of {executor!r} are gone ({why}). Finished jobs are kept: run again.") from error
     finally:
         stop.set()
         for future in running:

@@ -86,7 +86,11 @@ def fit(
     sequence: SequenceOption = None,
     horizon: Annotated[
         int | None,
-        typer.Option(min=0, help="Number of steps to forecast; 0: predict the target from the inputs up to its row."),
+        typer.Option(
+            min=0,
+            help="Number of steps to forecast, by default as many as the data can judge; 0: predict the target from the inputs "
+            "up to its row.",
+        ),
     ] = None,
     season: Annotated[str, typer.Option(metavar="STEPS", help="Length of the season in steps, none, or auto.")] = "auto",
     seconds: Annotated[float, typer.Option(help="Approximate time limit in seconds.")] = 60.0,
@@ -205,7 +209,7 @@ def timescales(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the timescales of data, or of the networks of a model, as a table and a picture."""
+    """Show the timescales of data or of a model. Prints a table and writes a picture."""
     with loading():
         from echoscale.app.cli import timescale_tables
 
@@ -250,7 +254,7 @@ def lab(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Open a live page with sliders for a network, which shows its timescales and its error. Needs echoscale[lab]."""
+    """Open a live page with sliders for a network. It shows the timescales and the error. Needs echoscale[lab]."""
     if find_spec("bokeh") is None:
         raise ImportError("the lab needs Bokeh: pip install 'echoscale[lab]'.")
     with loading():

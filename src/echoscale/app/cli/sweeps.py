@@ -154,7 +154,7 @@ def export_sweep(
     target: Annotated[Path, typer.Argument(help="A file ending in .nc, .csv or .parquet, or .html for a page.")],
     folder: KeptIn = FOLDER,
 ) -> None:
-    """Write the finished results of a sweep to a file: numbers, or a page with the error surface and the best points."""
+    """Write the finished results of a sweep to a file. A page shows the error surface and the best points."""
     from echoscale.app.report import write_report
     from echoscale.sweeps.results import export, recall
 

@@ -155,7 +155,7 @@ def tune(
 
     See Also
     --------
-    echoscale.timescales.suggest : Suggest a network to begin with.
+    suggest : Suggest a network to begin with.
     OnlineLearner : Learn hyper-parameters from a stream, step by step.
 
     Examples
