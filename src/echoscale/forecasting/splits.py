@@ -20,7 +20,7 @@ import numpy as np
 
 from echoscale._internal.types import Flags, Indices
 from echoscale.readouts import splits
-from echoscale.readouts.splits import Splits
+from echoscale.readouts.splits import Split, Splits
 
 # Parts of time: more of them give more origins and folds, fewer give longer ones.
 MOST_PARTS, LEAST_PARTS = 12, 4
@@ -106,9 +106,10 @@ def of_origins(lengths: Sequence[int], period: int, horizon: int, compared: bool
     before = int(ends[:, 1].min())
     skip = min(SEASONS * period + 2, int(MOST_SKIPPED * before)) if compared else 0
     first = skip + horizon if compared else 0
-    gap = min(horizon, (before - first) // (2 * ORIGIN_FOLDS))
+    gap, segments = min(horizon, (before - first) // (4 * ORIGIN_FOLDS)), range(2 * ORIGIN_FOLDS - 1)
     edges = [splits.block_edges([end], first, ORIGIN_FOLDS, gap)[0] for end in ends[:, 1]]
-    return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends, skip)
+    folds = tuple(Split(tuple(s for s in segments if abs(s - k) > 1), (k,)) for k in segments[::2])
+    return OriginSplits(Splits(edges, folds), ends, skip)
 
 
 def least_before(period: int) -> int:
