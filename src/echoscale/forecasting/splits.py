@@ -7,9 +7,9 @@ gets. Errors in the report come from the earlier splits, on held-out rows that n
 
 `of_steps` serves `es.auto`, where every step has a target: the picture shows it.
 
-`of_origins` serves `Forecaster`: the series are cut at several places, and all origins between them are judged. Choices are made
-once, by folds of what lies before the first cut. A fit for an origin t uses targets before the last cut up to t + 1. All series
-are cut at the same shares of their lengths.
+`of_origins` serves `Forecaster`: the series are cut at several places, and all origins between them are judged. Choices are
+made once, by folds of what lies before the first cut. A fit for an origin t uses targets before the last cut up to t + 1. All
+series are cut at the same shares of their lengths.
 """
 
 from __future__ import annotations
