@@ -4,9 +4,9 @@ Of `es.auto`, a `Member` reads the states of one lane of a network or leaky inte
 them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors
 differ, and the choice of one would overfit the folds.
 
-Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or readers of lags, alone or beside networks. What it
-is made of (the windows of lags, the lanes of networks, the penalties) is chosen anew at every cut, by folds of the time before
-it; the best few are averaged. So judged errors hold for the whole procedure.
+Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or a reader of lags, alone or beside a network. Folds
+of the time before the first cut choose its window of lags, its lane of a network and its penalties. At every cut its readouts
+are fitted again, and the forecasts up to the next cut are judged. Nothing that is judged has been used for a choice.
 """
 
 from __future__ import annotations

@@ -5,9 +5,11 @@
 The choices at the last split are made by folds of all parts. No rows are left to judge them, and their result is what the user
 gets. Errors in the report come from the earlier splits, on held-out rows that no choice at these splits has used.
 
-`of_steps` serves `es.auto`, where every step has a target. `of_origins` serves `Forecaster`: the series are cut at several
-places, and all origins between them are judged. A fit for an origin t uses targets before the last cut up to t + 1. All series
-are cut at the same shares of their lengths.
+`of_steps` serves `es.auto`, where every step has a target: the picture shows it.
+
+`of_origins` serves `Forecaster`: the series are cut at several places, and all origins between them are judged. Choices are
+made once, by folds of what lies before the first cut. A fit for an origin t uses targets before the last cut up to t + 1. All
+series are cut at the same shares of their lengths.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from echoscale._internal.types import Flags, Indices
 from echoscale.readouts import splits
-from echoscale.readouts.splits import Splits
+from echoscale.readouts.splits import Split, Splits
 
 # Parts of time: more of them give more origins and folds, fewer give longer ones.
 MOST_PARTS, LEAST_PARTS = 12, 4
@@ -105,9 +107,10 @@ def of_origins(lengths: Sequence[int], period: int, horizon: int, compared: bool
     before = int(ends[:, 1].min())
     skip = min(SEASONS * period + 2, int(MOST_SKIPPED * before)) if compared else 0
     first = skip + horizon if compared else 0
-    gap = min(horizon, (before - first) // (2 * ORIGIN_FOLDS))
+    gap, segments = min(horizon, (before - first) // (4 * ORIGIN_FOLDS)), range(2 * ORIGIN_FOLDS - 1)
     edges = [splits.block_edges([end], first, ORIGIN_FOLDS, gap)[0] for end in ends[:, 1]]
-    return OriginSplits(Splits(edges, splits.in_turn(range(0, 2 * ORIGIN_FOLDS, 2))), ends, skip)
+    folds = tuple(Split(tuple(s for s in segments if abs(s - k) > 1), (k,)) for k in segments[::2])
+    return OriginSplits(Splits(edges, folds), ends, skip)
 
 
 def least_before(period: int) -> int:
