@@ -3,10 +3,10 @@
 A round draws weights and runs all lanes over the data once. It judges every candidate by folds before the first split, judges
 the best of them at the later splits too, and keeps the best.
 
-Half of the lanes of a new structure are the candidates from which the estimators choose (`timescales.candidates`), the others
-are drawn. After two structures, and after all of them, a round tunes the hyper-parameters of the best lanes with `tune`, from
-the data before the first split alone (`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on
-data that the tuning has not seen too. `Budget` says whether another round fits into the time that is left.
+Leak rates are drawn down to the slowest of the candidates from which the estimators choose (`timescales.candidates`). After
+three structures a round tunes the hyper-parameters of the best lanes with `tune`, from the data before the first split alone
+(`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on data that the tuning has not seen too.
+`Budget` says whether another round fits into the time that is left.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Search:
     """The networks tried so far, and the best candidates at every split.
 
     steps      the data
-    suggested  a hierarchical network of two levels, which has a lane of the round of this structure
+    suggested  a hierarchical network of two levels, which has the first lane of the first round
     lags       for every split: ridge on lags, the best first
     products   for every split: ridge on products of lags, the best first
     integrals  for every split: ridge on leaky integrals, the best first
@@ -132,24 +132,18 @@ class Search:
             return
         problem = self.steps.problem
         steps, structure = int(problem.series.lengths.sum()), self._structure(number)
-        lanes, first = networks.lanes_for(steps), number < len(self.plan)
-        tried = candidates(int(problem.series.lengths.max()))
         esn, hyper = networks.draw_network(
             structure,
             networks.units_for(problem.rows),
-            lanes,
+            networks.lanes_for(steps),
             problem.series.features,
             [self.seed, number],
-            () if first else self._good(structure),
+            self._good(structure) if number >= len(self.plan) else (),
             "float64" if steps <= LONG else "float32",
-            min(each.slow for each in tried),
+            min(each.slow for each in candidates(int(problem.series.lengths.max()))),
         )
-        if first:
-            spaced = np.linspace(0, len(tried) - 1, min(len(tried), lanes // 2)).round().astype(int)
-            own = [tried[place].on(hyper.lane(lane)) for lane, place in enumerate(spaced)]
-            if structure == "hierarchical" and self.suggested is not None:
-                own.append(Hyper.of(self.suggested.network))
-            hyper = networks.with_first(hyper, own)
+        if number == 0 and self.suggested is not None:
+            hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
         self._judge(esn, hyper, structure)
 
     @cached_property

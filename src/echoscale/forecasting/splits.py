@@ -59,8 +59,9 @@ def of_steps(known: Sequence[Flags], washout: int, gap: int) -> Splits:
         edges = splits.block_edges(lengths, washout, parts, gap)
     else:
         edges = [_times(each, washout, parts, gap) for each in known]
-    first = max(2 * parts // 3, 2)
-    ends = np.linspace(first, parts, 2 if rows > MANY_ROWS else min(2, parts - first) + 1).round().astype(int).tolist()
+    many = rows > MANY_ROWS
+    first = max(2 * parts // 3, 1) if many else max(parts // 2, 2)
+    ends = np.linspace(first, parts, 2 if many else min(3, parts - first) + 1).round().astype(int).tolist()
     return Splits(edges, splits.rolling(ends, STEP_FOLDS))
 
 
