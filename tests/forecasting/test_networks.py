@@ -9,7 +9,6 @@ from echoscale.forecasting import candidates, networks
 from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, as_problem
-from echoscale.timescales.candidates import Candidate
 
 STRUCTURES = [each for each in networks.ROUNDS if each != networks.TUNING]
 
@@ -78,15 +77,11 @@ def test_a_trend_is_heard_as_changes() -> None:
     np.testing.assert_array_equal(drive.heard(u[30:], before=u[29]), heard[30:])
 
 
-def test_the_first_lanes_have_given_hyper_parameters() -> None:
+def test_the_first_lane_has_given_hyper_parameters() -> None:
     _, hyper = networks.draw_network("hierarchical", 20, 5, 1, [0])
-    own = [hyper.lane(3), Candidate(0.01, 0.25, 0.3).on(hyper.lane(4))]
-    found = networks.with_first(hyper, own)
+    found = networks.with_first(hyper, hyper.lane(3))
     assert found.lanes == 5
-    assert [each[1] for each in found.leak_rate] == [0.25, pytest.approx(0.01)]
-    assert [each[1] for each in found.input_scaling] == [0.3, 0.3]
     for leaves, drawn in zip(found, hyper, strict=True):
         for leaf, old in zip(leaves, drawn, strict=True):
-            np.testing.assert_array_equal(leaf[2:], old[2:])
+            np.testing.assert_array_equal(leaf[1:], old[1:])
             assert leaf[0] == old[3]
-    assert found.spectral_radius[0][1] == hyper.spectral_radius[0][4]

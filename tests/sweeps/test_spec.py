@@ -185,7 +185,7 @@ ridge = [1e-5, 1e-2]
 # Mistakes: what the message must hold, besides the name of the file
 
 MISTAKES = {
-    "no network": (TASK + AXES, ["has no [network]", "made of [network], [task], [axes]", "[protocol]"]),
+    "no network": (TASK + AXES, ["has no [network]", "has the tables [network], [task], [axes]", "[protocol]"]),
     "no task": (NETWORK + AXES, ["has no [task]"]),
     "no axes": (NETWORK + TASK, ["has no [axes]"]),
     "empty file": ("", ["has no [network]"]),

@@ -131,18 +131,18 @@ class Search:
             self._judge(esn, tuned_lanes(self.steps, esn, hyper, mine, late), structure)
             return
         problem = self.steps.problem
-        steps, structure = int(problem.series.lengths.sum()), self._structure(number)
+        steps, structure, first = int(problem.series.lengths.sum()), self._structure(number), number < len(self.plan)
         esn, hyper = networks.draw_network(
             structure,
             networks.units_for(problem.rows),
             networks.lanes_for(steps),
             problem.series.features,
             [self.seed, number],
-            self._good(structure) if number >= len(self.plan) else (),
+            () if first else self._good(structure),
             "float64" if steps <= LONG else "float32",
             min(each.slow for each in candidates(int(problem.series.lengths.max()))),
         )
-        if number == 0 and self.suggested is not None:
+        if first and structure == "hierarchical" and self.suggested is not None:
             hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
         self._judge(esn, hyper, structure)
 
