@@ -506,17 +506,15 @@ def driven() -> str:
     if raw is None:
         return NOT_YET.format("driven")
 
-    def error(name: str, method: str) -> float:
-        """Geometric mean over the seeds."""
-        each = [raw["results"].get(f"{name}|{method}|{seed}") for seed in range(raw["seeds"])]
-        return float(np.exp(np.mean([np.log(one["error"]) for one in each if one])))
+    def ratio(name: str, method: str) -> float:
+        """Mean logarithm of the ratio of errors, over the seeds that both have."""
+        pairs = [[raw["results"].get(f"{name}|{each}|{seed}") for each in ("es.auto", method)] for seed in range(raw["seeds"])]
+        return float(np.mean([np.log(ours["error"] / other["error"]) for ours, other in pairs if ours and other]))
 
     rows = []
     for method in dict.fromkeys(key.split("|")[1] for key in raw["results"]):
         if method != "es.auto":
-            logs = [
-                [np.log(error(name, "es.auto") / error(name, method)) for name in names] for names in raw["problems"].values()
-            ]
+            logs = [[ratio(name, method) for name in names] for names in raw["problems"].values()]
             rows.append([f"`{method}`" if method.startswith("ES") else method, *map(across, logs)])
     return table(("rival", *(f"{len(names)} {group}" for group, names in raw["problems"].items())), rows, numbers=True)
 

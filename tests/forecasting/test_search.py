@@ -152,13 +152,14 @@ def one_round(u: np.ndarray, y: np.ndarray) -> float:
 def test_labels_gaps_several_series_and_short_data_are_not_tuned() -> None:
     u, y = bent(500)
     gap = np.where(np.arange(500) == 200, np.nan, y)
-    for one, other, tuned in [
+    cases: list[tuple[Any, Any, bool]] = [
         (u, y, True),
         (u, gap, False),
         (u[:300], y[:300], False),
         (u, np.where(y > 0, "high", "low"), False),
         ([u[:250, None], u[250:, None]], [y[:250], y[250:]], False),
-    ]:
+    ]
+    for one, other, tuned in cases:
         plan = Search(Steps(as_problem(one, other, None, None)), 0).plan
         assert (networks.TUNING in plan) == tuned
         assert [each for each in plan if each != networks.TUNING] == [each for each in networks.ROUNDS if each != "tuning"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -109,7 +111,7 @@ def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
         def loss(w: np.ndarray, rows: np.ndarray = rows) -> float:
             return float(((w @ rows) ** 2).mean() + (w**2 * (rows**2).mean(axis=1)).sum())
 
-        total = {"type": "eq", "fun": lambda w: w.sum() - 1}
+        total: Any = {"type": "eq", "fun": lambda w: w.sum() - 1}
         best = minimize(loss, np.full(4, 0.25), bounds=[(0, 1)] * 4, constraints=total, options={"ftol": 1e-12})
         assert best.success
         np.testing.assert_allclose(found[:, low:high], np.repeat(best.x[:, None], high - low, axis=1), atol=2e-4)
