@@ -121,8 +121,10 @@ def measure(options: argparse.Namespace) -> common.Raw:
 
 
 def values_of(raw: common.Raw, name: str, method: str, what: str) -> list[float]:
-    """By seed."""
+    """By seed; a method without chance has the same value for every seed of measured data."""
     found = [raw["results"].get(f"{name}|{method}|{seed}", {}).get(what) for seed in range(raw["seeds"])]
+    if found[0] is not None and method not in CHANCE and name in raw["problems"].get("measured", []):
+        found = found[:1] * len(found)
     return [each for each in found if each is not None]
 
 

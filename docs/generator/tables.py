@@ -9,6 +9,7 @@ from scipy import stats
 
 from generator import rooms
 from generator.results import (
+    BENCHMARKS,
     CHOOSING_SEED,
     ROOT,
     benchmark,
@@ -501,22 +502,14 @@ def forecasting() -> str:
 
 
 def driven() -> str:
-    """`es.auto` over its rivals on driven problems that only judge: geometric means over problems."""
-    raw = benchmark("driven")
-    if raw is None:
+    """`es.auto` over its rivals on driven problems that only judge: the first table of the result file, without medians."""
+    path = BENCHMARKS / "driven.md"
+    if not path.exists():
         return NOT_YET.format("driven")
-
-    def ratio(name: str, method: str) -> float:
-        """Mean logarithm of the ratio of errors, over the seeds that both have."""
-        pairs = [[raw["results"].get(f"{name}|{each}|{seed}") for each in ("es.auto", method)] for seed in range(raw["seeds"])]
-        return float(np.mean([np.log(ours["error"] / other["error"]) for ours, other in pairs if ours and other]))
-
-    rows = []
-    for method in dict.fromkeys(key.split("|")[1] for key in raw["results"]):
-        if method != "es.auto":
-            logs = [[ratio(name, method) for name in names] for names in raw["problems"].values()]
-            rows.append([f"`{method}`" if method.startswith("ES") else method, *map(across, logs)])
-    return table(("rival", *(f"{len(names)} {group}" for group, names in raw["problems"].items())), rows, numbers=True)
+    lines = path.read_text(encoding="utf-8").partition("| rival |")[2].partition("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    header = [cell for cell in rows[0] if cell]
+    return table(("rival", header[0], header[2]), [[row[0], row[1], row[3]] for row in rows[2:]], numbers=True)
 
 
 def across(logs: object) -> str:
