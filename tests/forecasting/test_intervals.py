@@ -106,21 +106,15 @@ def test_coverage_of_short_series_of_known_noise(draw: Callable[[Floats], Floats
 
 
 def test_scatter_of_members_equals_a_loop_over_all_of_them() -> None:
-    """Three forecasters with 1, 2 and 3 members; the second is missing at some origins, where it has weight."""
+    """Three forecasters; the second is missing at some origins, where it has weight."""
     rng = np.random.default_rng(0)
-    members = [rng.normal(size=(count, 5, 4)) for count in (1, 2, 3)]
-    members[1][:, 2] = np.nan
+    members = rng.normal(size=(3, 5, 4))
+    members[1, 2] = np.nan
     weights = np.array([[0.5, 0.2, 1.0, 0.3], [0.3, 0.0, 0.0, 0.3], [0.2, 0.8, 0.0, 0.4]])
-    judged = [[np.stack([each.mean(axis=0), each.var(axis=0)])] for each in members]
-    found = fit._scatter(judged, weights, np.array([2.0]))
+    found = fit._scatter([[each] for each in members], weights, np.array([2.0]))
     for t in range(5):
         for h in range(4):
-            each = [
-                (weights[k, h] / len(some), float(value))
-                for k, some in enumerate(members)
-                if weights[k, h] > 0
-                for value in some[:, t, h]
-            ]
+            each = [(weights[k, h], members[k, t, h]) for k in range(3) if weights[k, h] > 0]
             mean = sum(w * value for w, value in each)
             expected = sum(w * (value - mean) ** 2 for w, value in each) / 4
             np.testing.assert_allclose(found[t, h], expected, rtol=1e-12)

@@ -238,7 +238,7 @@ def _stamps(index: Any) -> Any:
 
 
 def _long_form(y: Any, name: str) -> tuple[str, tuple[Any, ...]] | None:
-    """Which long form y has, and what its names, times and values are called; None where it has none."""
+    """The kind of the long form of y, and the names of its columns of names, times and values; None for other tables."""
     from pandas.api.types import infer_dtype
 
     if library_of(y) != PANDAS or not hasattr(y, "index"):

@@ -1,10 +1,10 @@
-"""Candidates: what is fitted at a split, with penalties that folds choose, and judged on what comes after it.
+"""Candidates: models that are fitted at a split, with penalties that folds choose, and judged on the data after it.
 
-Of `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
+In `es.auto`, a `Member` reads the states of one lane of a network or leaky integrals, with or without lags of the input beside
 them, or lags alone. It is fitted to the target or to its change since now. Several good ones are averaged: their errors
 differ, and the choice of one would overfit the folds.
 
-Of `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or a reader of lags, alone or beside a network. Folds
+In `Forecaster`, a `Candidate` is exponential smoothing, a naive forecast, or a reader of lags, alone or beside a network. Folds
 of the time before the first cut choose its window of lags, its lane of a network and its penalties. At every cut its readouts
 are fitted again, and the forecasts up to the next cut are judged. Nothing that is judged has been used for a choice.
 """
@@ -222,20 +222,20 @@ class Candidate:
     ----------
     name : str
         In words.
-    judged : list of list of (M, O, H)
-        For every series and cut: the forecasts of its M members at the origins that are judged.
-    methods : list of Naive, Trend or Reader
-        Its members, fitted to all data; their mean is its forecast.
+    judged : list of (O, H)
+        For every series: its forecasts at the origins that are judged.
+    method : Naive, Trend or Reader
+        The method, fitted to all data.
     """
 
     name: str
-    judged: list[list[Floats]]
-    methods: Sequence[Method]
+    judged: list[Floats]
+    method: Method
 
     @property
     def usable(self) -> bool:
         """Whether it can forecast: a reader that was never fitted cannot."""
-        return all(each.usable for each in self.methods if isinstance(each, Reader))
+        return not isinstance(self.method, Reader) or self.method.usable
 
 
 def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list[smoothing.Smoothing]]:
@@ -248,8 +248,7 @@ def smoothing_candidates(problem: HorizonProblem) -> tuple[list[Candidate], list
     best = int(np.argmin(errors))
     lanes, forecasts = zip(*tried[best], strict=True)
     candidates = [
-        Candidate(name, [[each[k][None]] for each in forecasts], [Trend(name, periods[best])])
-        for k, name in enumerate(smoothing.TRENDS)
+        Candidate(name, [each[k] for each in forecasts], Trend(name, periods[best])) for k, name in enumerate(smoothing.TRENDS)
     ]
     return candidates, list(lanes)
 
@@ -272,9 +271,9 @@ def naive_candidates(problem: HorizonProblem) -> list[Candidate]:
             out = np.full((len(origins), problem.horizon), np.nan)
             good = origins >= (method.period or 0)
             out[good] = method.forecasts(line.values, origins[good], problem.horizon)
-            forecasts.append([out[None]])
+            forecasts.append(out)
         name = f"{method.name} {method.period}" if method.period and len(problem.periods) > 1 else method.name
-        found.append(Candidate(name, forecasts, [method]))
+        found.append(Candidate(name, forecasts, method))
     return found
 
 
@@ -344,8 +343,10 @@ def judged(problem: HorizonProblem, name: str, option: Option, loops: Sequence[b
     found, last = [], problem.cuts.ends.shape[1] - 2
     for loop in loops:
         readers = [option.reader(loop, cut) for cut in range(last + 1)]
-        forecasts = [[option.judged(readers[cut], b, cut)[None] for cut in range(last)] for b in range(len(problem.lines))]
-        found.append(Candidate(f"{name}, {'closed loop' if loop else 'direct'}", forecasts, readers[-1:]))
+        forecasts = [
+            np.concatenate([option.judged(readers[cut], b, cut) for cut in range(last)]) for b in range(len(problem.lines))
+        ]
+        found.append(Candidate(f"{name}, {'closed loop' if loop else 'direct'}", forecasts, readers[-1]))
     return found
 
 

@@ -83,7 +83,7 @@ class Choices:
 
 
 def longest_horizon(lengths: Sequence[int]) -> int:
-    """What errors can be judged at."""
+    """The longest horizon with errors that can be judged."""
     return min(lengths) // SHARE
 
 
@@ -146,8 +146,9 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
         views.append(View(units, lines, lanes))
     scales = np.array([_scale(each) for each in values])
     floors = np.array([0.0 if np.nanmin(each) >= 0 else -np.inf for each in values])
-    members = [_members(views[view], candidate) for view, candidate in found]
-    means = [[np.maximum(each[0], floor) for each, floor in zip(one, floors, strict=True)] for one in members]
+    with np.errstate(over="ignore", invalid="ignore"):  # a logarithm may have run away
+        forecasts = [[unit.back(each) for unit, each in zip(views[view].units, one.judged, strict=True)] for view, one in found]
+    means = [[np.maximum(each, floor) for each, floor in zip(one, floors, strict=True)] for one in forecasts]
     truth = [_truth(y, problem.cuts.judged(b), horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
     weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
@@ -158,16 +159,15 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
         total = np.sum([np.where(weights[k] > 0, weights[k] * means[k][b], 0.0) for k in used], axis=0)
         growth = np.prod([view.growth(b, total, share) for view, share in zip(views, shares, strict=True)], axis=0)
         together.append((t - total) / (scale * growth))
-    scatter = _scatter([members[k] for k in used], weights[used], scales)
+    scatter = _scatter([forecasts[k] for k in used], weights[used], scales)
     usual = intervals.usual(scatter)
     share = intervals.share_of(len(scatter))
     wider = intervals.wider(scatter, usual, share)
     table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
-    parts = [
-        Part(weights[k] / len(found[k][1].methods), found[k][0], each.light() if isinstance(each, Reader) else each)
-        for k in used
-        for each in found[k][1].methods
-    ]
+    parts = []
+    for k in used:
+        units, method = found[k][0], found[k][1].method
+        parts.append(Part(weights[k], units, method.light() if isinstance(method, Reader) else method))
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
             view.lanes = []
@@ -204,25 +204,15 @@ def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple
     return found + readers, lanes
 
 
-def _members(view: View, candidate: Candidate) -> list[Floats]:
-    """Mean and mean square about it of the members of a candidate, at the judged origins of every series, (2, O_b, H)."""
-    found = []
-    for unit, blocks in zip(view.units, candidate.judged, strict=True):
-        each = [unit.back(block) for block in blocks]
-        with np.errstate(over="ignore", invalid="ignore"):  # of a logarithm that ran away
-            found.append(np.concatenate([np.stack([block.mean(axis=0), block.var(axis=0)]) for block in each], axis=1))
-    return found
-
-
 def _scatter(judged: Sequence[list[Floats]], weights: Floats, scales: Floats) -> Floats:
-    """Weighted mean square of the members about their mean, (O, H), in `scales`."""
+    """Weighted mean square of the candidates about their mean, (O, H), in `scales`."""
     found = []
     for b, scale in enumerate(scales):
-        means, within = np.stack([each[b] for each in judged], axis=1)
+        means = np.stack([each[b] for each in judged])
         used = np.where(weights[:, None] > 0, 1.0, np.nan)  # (K, 1, H): what has no weight may be missing
         total = np.nansum(weights[:, None] * means * used, axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            square = weights[:, None] * used * (within + (means - total) ** 2)
+            square = weights[:, None] * used * (means - total) ** 2
             missing = (np.isnan(means) & (weights[:, None] > 0)).any(axis=0)
             found.append(np.where(missing, np.nan, np.nansum(square, axis=0)) / scale**2)
     return np.concatenate(found)

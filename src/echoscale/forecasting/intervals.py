@@ -13,8 +13,7 @@ the members differ more than they did at judged origins:
     1 - c + c d^2 / (mean of d^2 at judged origins), its square root,   d^2 the weighted mean square of the members about the
                                                                         forecast
 
-Members are the forecasters in use, and within each its windows of lags or lanes of networks. c = n / (2 n + 400) for n judged
-origins: of few, the mean of d^2 says little.
+Members are the forecasters in use. c = n / (2 n + 400) for n judged origins: the mean of d^2 over few origins says little.
 
 b is the bias of the errors: the number between their mean and their median that is nearest to 0. A forecast may be the mean
 or the median of a skewed distribution, and neither is biased. On a series that is mostly 0 the forecast is a mean: the median
