@@ -166,8 +166,8 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
     table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
     parts = []
     for k in used:
-        units, method = found[k][0], found[k][1].method
-        parts.append(Part(weights[k], units, method.light() if isinstance(method, Reader) else method))
+        place, method = found[k][0], found[k][1].method
+        parts.append(Part(weights[k], place, method.light() if isinstance(method, Reader) else method))
     for place, view in enumerate(views):
         if not any(part.view == place and isinstance(part.method, Trend) for part in parts):
             view.lanes = []
