@@ -127,9 +127,9 @@ SETTINGS = {
         size_networks=("single", "spread", "parallel 3", "first 3", "all 3"),
     ),
     "paper": Settings(
-        seeds=tuple(range(10, 30)),
+        seeds=tuple(range(30, 50)),
         development=tuple(range(10)),
-        levels=(2, 3, 5),
+        levels=(2, 3, 4, 5),
         counts=(1, 2, 3, 5),
         ratios=RATIOS,
         shares=ELEVEN,

@@ -73,7 +73,7 @@ def _judged(scale: str) -> hierarchy.Settings:
 SETTINGS = {
     "smoke": Settings((10, 11), (3.0, 10.0), 800, 3, 20, _judged("smoke")),
     "quick": Settings((10, 11, 12), (3.0, 10.0, 30.0, 100.0), 20_000, 20, 60, _judged("quick")),
-    "paper": Settings(tuple(range(10, 30)), (3.0, 5.0, 10.0, 20.0, 50.0, 100.0), 100_000, 30, 100, _judged("paper")),
+    "paper": Settings(tuple(range(30, 50)), (3.0, 5.0, 10.0, 20.0, 50.0, 100.0), 100_000, 30, 100, _judged("paper")),
 }
 
 
