@@ -42,6 +42,13 @@ def improve(app: Any, page: str, template: str, context: dict[str, Any], tree: A
     context["body"] = str(soup)
 
 
+def unlisted(app: Any, document: str, source: list[str]) -> None:
+    """Result files are pages which the tables lead to; no list of pages holds them."""
+    if document.startswith("benchmarks/"):
+        source[0] = "---\norphan: true\n---\n" + source[0]
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", improve, priority=900)  # after the theme
+    app.connect("source-read", unlisted)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

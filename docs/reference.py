@@ -1,6 +1,6 @@
-"""The reference, made from the package when the site is built: a page for each public object, and their list in docs/api.md.
+"""The reference, made from the package when the site is built: a page for each job, and a list of all names in docs/api.md.
 
-`tools/public.py` says what is public, `tools/rooms.py` the order of rooms; nothing is listed by hand. Docstrings are
+`tools/public.py` says what is public. The names of `es` come first on a page, then the names of its namespaces. Docstrings are
 numpydoc sections between plain text: paragraphs with aligned columns or equations are shown as they stand.
 """
 
@@ -22,64 +22,91 @@ PAGES = ROOT / "docs" / "api"
 MARK = "<!-- objects -->"
 # Short names of types that modules give themselves.
 ALIASES = {"Floats": "NDArray[float64]", "Complex": "NDArray[complex128]", "Labels": "NDArray[int8]", "Sparse": "csr_array"}
-LAST = ("data", "_internal")  # rooms that a user needs least
+# The pages, in their order: the rooms whose names each of them holds, and its title.
+JOBS = {
+    "network": "Describe a network",
+    "engine": "Run a network",
+    "estimators": "Fit an estimator",
+    "forecasting": "Forecast, or let the data choose a model",
+    "timescales": "See timescales and choose them",
+    "learning": "Tune, and learn online",
+    "readouts": "Fit a readout",
+    "tasks": "Take a benchmark problem",
+    "measures": "Measure what a network can do",
+    "sweeps": "Run a grid of experiments",
+    "storage": "Save, load and export",
+    "data": "Score, and show results",
+}
+WITH = {"app": "data", "_internal": "data"}  # rooms of few names, and the page that holds them
 sys.path.insert(0, str(ROOT / "tools"))
 
 import public  # noqa: E402
-from rooms import ROOMS  # noqa: E402
 
 
 def objects() -> dict[str, dict[str, object]]:
-    """Room -> name -> public object, the modules that hold some of them too."""
-    order = [*(room for room in ROOMS if room not in LAST), *LAST]
-    found: dict[str, dict[str, object]] = {room: {} for room in order}
+    """Page -> name -> public object, those of `es` first; the modules that hold some of them too."""
+    found: dict[str, dict[str, object]] = {each: {} for each in JOBS}
     for name, value in public.public_names():
         # es.tasks.narma stands under tasks; es.ridge, which has no room in its name, where it is defined.
-        found[name.split(".")[1] if name.count(".") > 1 else public.room(value)][name] = value
+        room = name.split(".")[1] if name.count(".") > 1 else public.room(value)
+        found[WITH.get(room, room)][name] = value
     for name, module in public.inner_modules():
         found[name.split(".")[1]][name] = module
-    return {room: dict(sorted(each.items(), key=lambda item: item[0].split("."))) for room, each in found.items() if each}
+    return {
+        each: dict(sorted(names.items(), key=lambda item: (is_advanced(item[0]), item[0].split("."))))
+        for each, names in found.items()
+    }
 
 
-def page(name: str, value: object) -> str:
+def is_advanced(name: str) -> bool:
+    """Whether a name belongs to a namespace: es.tasks.narma, not es.ESN."""
+    return name.count(".") > 1
+
+
+def page(title: str, names: dict[str, object]) -> str:
     """The source of one page."""
-    title = name.replace("echoscale", "es", 1)
+    parts = [f"{title}\n{'=' * len(title)}"]
+    for heading, advanced in (("Names of es", False), ("Names of its namespaces", True)):
+        found = [entry(name, value) for name, value in names.items() if is_advanced(name) == advanced]
+        parts += [f"{heading}\n{'-' * len(heading)}", *found] if found else []
+    return "\n\n".join(parts) + "\n"
+
+
+def entry(name: str, value: object) -> str:
+    """The directive that documents an object."""
     if isinstance(value, ModuleType):
-        body = f".. automodule:: {name}\n   :no-members:"
-    elif isinstance(value, type):
+        return f".. automodule:: {name}\n   :no-members:"
+    if isinstance(value, type):
         members = [each for each, _ in public.members(value)] if not issubclass(value, Exception) else []
-        body = f".. autoclass:: {name}\n" + (f"   :members: {', '.join(members)}" if members else "   :no-members:")
-    elif inspect.isroutine(value):
-        body = f".. autofunction:: {name}"
-    else:  # a constant: what it holds says it
-        body = f".. py:data:: {name}\n\n   .. code-block:: text\n\n" + indent(
-            pformat(value, width=100, sort_dicts=False), "      "
-        )
-    return f"{title}\n{'=' * len(title)}\n\n{body}\n"
+        return f".. autoclass:: {name}\n" + (f"   :members: {', '.join(members)}" if members else "   :no-members:")
+    if inspect.isroutine(value):
+        return f".. autofunction:: {name}"
+    shown = indent(pformat(value, width=100, sort_dicts=False), "      ")  # a constant: its value says it
+    return f".. py:data:: {name}\n\n   .. code-block:: text\n\n{shown}"
 
 
 def write_pages(app: Any) -> None:
     """Before anything is read."""
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
-    for each in objects().values():
-        for name, value in each.items():
-            (PAGES / f"{name}.rst").write_text(page(name, value), encoding="utf-8")
+    for each, names in objects().items():
+        (PAGES / f"{each}.rst").write_text(page(JOBS[each], names), encoding="utf-8")
 
 
 def fill_list(app: Any, document: str, source: list[str]) -> None:
     """The list of all objects in place of the mark in docs/api.md."""
     if document == "docs/api":
-        source[0] = source[0].replace(MARK, "\n".join(_section(room, each) for room, each in objects().items()))
+        pages = "\n".join(f"api/{each}" for each in JOBS)
+        sections = [_section(each, names) for each, names in objects().items()]
+        source[0] = source[0].replace(MARK, "\n".join([*sections, f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"]))
 
 
-def _section(room: str, found: dict[str, object]) -> str:
+def _section(job: str, found: dict[str, object]) -> str:
     rows = []
     for name, value in found.items():
         rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
-    pages = "\n".join(f"api/{name}" for name in found)
-    return f"## {room}\n\n{ROOMS[room]}\n\n```{{eval-rst}}\n{table}\n```\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    return f"## {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n"
 
 
 def _summary(value: object) -> str:
