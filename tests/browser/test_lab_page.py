@@ -116,6 +116,10 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     watched = opened(address, address, width=390)
     page = watched.page
     start = seen(page)
+    places = [page.get_by_role("heading", name=name, exact=True).bounding_box() for name in ("Prediction", "Data", "Error map")]
+    heights = [each["y"] for each in places if each]
+    assert heights == sorted(heights)
+    assert len(heights) == 3
     bad = tmp_path / "bad.csv"
     values = [f"{k % 7}" for k in range(STEPS + 1)]  # as long as the tasks, so that nothing is compiled anew
     bad.write_text("\n".join(["a", *values[:8], "<b>x</b>", *values[9:]]))
