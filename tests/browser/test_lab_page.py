@@ -66,10 +66,10 @@ def test_a_slider_changes_the_numbers_to_those_of_the_library(address: str, open
     now = handle.get_attribute("aria-valuetext")
     assert now is not None
     moved = look(Controls().changed("leak_rate[1]", float(now)), data).errors
-    assert float(now) == pytest.approx(0.13)
+    assert float(now) == pytest.approx(0.33)
     assert f"{moved['test']:.4f}" != f"{start['test']:.4f}"
     page.get_by_text(f"test {moved['test']:.4f}").wait_for(timeout=SLOW)
-    page.get_by_text("leak_rate=[0.5, 0.13]").wait_for(timeout=SLOW)
+    page.get_by_text("leak_rate=[0.9, 0.33]").wait_for(timeout=SLOW)
     assert {name: f"{value:.4f}" for name, value in seen(page).items()} == {k: f"{v:.4f}" for k, v in moved.items()}
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy as Python").click()
