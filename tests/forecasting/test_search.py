@@ -43,6 +43,9 @@ class Clocked:
     members: list[list[Any]] = field(default_factory=lambda: [[]])
     steps: Any = field(default_factory=lambda: SimpleNamespace(problem=SimpleNamespace(rows=10_000)))
 
+    def suggest(self) -> None:
+        self.clocks.work(self.first)
+
     def next_tuned(self) -> int | None:
         return 0 if self.tuning > 0 and len(self.tried) % 2 else None
 
@@ -68,16 +71,19 @@ def test_all_ends_within_the_budget(seconds: float, first: float, growth: float,
     clocks.work(1.0)  # reading the data
     Search.run(search, budget, None, lambda done, total, note: None)  # type: ignore[arg-type]
     clocks.work(FINISH_SECONDS * len(search.tried))
-    assert budget.spent <= max(1.2 * seconds, (1.0 + first + FINISH_SECONDS) / share), "there is one round in any case"
-    if 0.8 <= growth <= 1.0 and len(search.tried) < 40:
+    assert budget.spent <= 1.2 * seconds
+    assert search.tried or seconds < 30, "four seconds of the processor, for a quarter of which others wait"
+    if search.tried and 0.8 <= growth <= 1.0 and len(search.tried) < 40:
         assert budget.spent > 0.5 * seconds, "time is left that another round would have used"
 
 
 def test_a_round_is_begun_if_it_and_the_end_fit() -> None:
     clocks = Clocks(share=0.5)
     budget = clocks.budget(100.0)
-    assert not budget.ends_with([], 3), "there is one round in any case"
+    assert not budget.ends_with([], 0)
     clocks.work(20.0)  # 40 seconds by the clock
+    assert budget.ends_with([], 0), "the first round may take as long as all before it"
+    assert not budget.ends_with([8.0], 0)
     for longest, end in ((8.0, 4 * FINISH * 8.0), (2.0, 4 * FINISH_SECONDS * 2)):
         left = 60 - ROUND * longest - end
         assert not budget.ends_with([1.0, longest, 1.0], 3)

@@ -409,5 +409,5 @@ def _check_targets(values: list[Floats]) -> None:
         known = rows[:, o][~np.isnan(rows[:, o])]
         if not len(known):
             raise ValueError(f"output {o} of y holds no number at all: leave it out.")
-        if (known == known[0]).all():
+        if len(known) > 1 and (known == known[0]).all():
             raise ValueError(f"output {o} of y is constant ({known[0]:g}): there is nothing to predict.")

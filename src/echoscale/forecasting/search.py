@@ -40,7 +40,7 @@ from echoscale.forecasting.model import Group, add_outputs
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
 from echoscale.timescales.candidates import candidates
-from echoscale.timescales.suggest import Suggested
+from echoscale.timescales.suggest import Suggested, suggest
 
 # With few rows, the best of many networks is chance: one round more for this many rows.
 ROWS_PER_ROUND = 25
@@ -55,8 +55,12 @@ LEAST_ROWS = 300
 
 # A round may be this much longer than those before it.
 ROUND = 1.3
-# The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
+# The end, for every network in use: a share of a round, but at least this number of seconds of the processor, to compile.
 FINISH, FINISH_SECONDS = 0.25, 0.6
+# Seconds of the processor of the suggestion and the first round, at least.
+FIRST = 4.0
+# Steps before the first split from which on a network is suggested for them.
+LEAST_FOR_SUGGESTION = 50
 
 
 class Round(NamedTuple):
@@ -104,7 +108,7 @@ class Search:
 
     steps: Steps
     seed: int
-    suggested: Suggested | None = None
+    suggested: Suggested | None = field(init=False, default=None)
     lags: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
     integrals: list[list[Member]] = field(init=False)
@@ -121,13 +125,16 @@ class Search:
         self.tried = []
 
     def run(self, budget: Budget, rounds: int | None, tell: Progress) -> None:
-        """Rounds, as many as are asked for or fit into the budget."""
+        """Rounds, as many as are asked for or fit into the budget, which may be none."""
         total = rounds or 1 + self.steps.problem.rows // ROWS_PER_ROUND
         lasted: list[float] = []
 
         def late() -> bool:
             return budget.ends_with(lasted, len({member.round for members in self.members for member in members}))
 
+        if late():
+            return
+        self.suggest()
         while len(self.tried) < total:
             before, drawing = budget.spent, self.next_tuned() is None
             try:
@@ -140,6 +147,17 @@ class Search:
             tell(len(self.tried), total, f"error of folds {best:.4g}")
             if late():
                 return
+
+    def suggest(self) -> None:
+        """Suggest a network by the data before the first split; none for labels, gaps, trends and short data."""
+        problem = self.steps.problem
+        if problem.classes is not None or problem.series.count > 1 or problem.trends.any():
+            return
+        end = int(problem.splits.edges[0][problem.splits.splits[0].train[-1] + 1])
+        u, y = (np.asarray(each.values[0])[:end] for each in (self.steps.heard, problem.targets))
+        still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
+        if end >= LEAST_FOR_SUGGESTION and not np.isnan(y).any() and not still:
+            self.suggested = suggest(u, y, units=networks.units_for(problem.rows), seed=self.seed, scale=None)
 
     def run_round(self, late: Callable[[], bool] = lambda: False) -> None:
         """One more network with random hyper-parameters, or the best one so far with tuned ones."""
@@ -279,9 +297,10 @@ class Budget:
         now + next round + end <= deadline
         next round = ROUND longest,   end = (networks + 1) max(FINISH longest, FINISH_SECONDS load)
 
-    All times are wall time. `longest` is the longest round that drew a network; tuning stops by itself. `end` is the work after
-    the last round, for all networks in use: the next round may bring one more. `load` is wall time over processor time so far:
-    it is above 1 where other programs use the processors.
+    All times are wall time. `longest` is the longest round that drew a network; tuning stops by itself. The first round may
+    take as long as all work before it, but at least FIRST load. `end` is the work after the last round, for all networks in
+    use: the next round may bring one more. `load` is wall time over processor time so far: it is above 1 where other programs
+    use the processors.
 
     seconds   the budget, from now on; None: no deadline
     wall, cpu clocks
@@ -307,8 +326,9 @@ class Budget:
         return max(self.spent / used, 1.0) if used > 0 else 1.0
 
     def ends_with(self, rounds: Sequence[float], networks: int) -> bool:
-        """Whether there is no time for another round like these, and the end."""
-        if self.seconds is None or not rounds:
+        """Whether there is no time for another round like these, or for the first one, and the end."""
+        if self.seconds is None:
             return False
-        longest = max(rounds)
-        return self.spent + ROUND * longest + (networks + 1) * max(FINISH * longest, FINISH_SECONDS * self.load) > self.seconds
+        longest = max(rounds) if rounds else max(self.spent, FIRST * self.load)
+        end = (networks + 1) * max(FINISH * longest, FINISH_SECONDS * self.load)
+        return self.spent + ROUND * longest + end > self.seconds
