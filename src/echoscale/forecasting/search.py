@@ -37,6 +37,7 @@ from echoscale.forecasting.candidates import (
 )
 from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
+from echoscale.forecasting.problem import LEAST_STEPS
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
 from echoscale.timescales.candidates import candidates
@@ -59,8 +60,6 @@ ROUND = 1.3
 FINISH, FINISH_SECONDS = 0.25, 0.6
 # Seconds of the processor of the suggestion and the first round, at least.
 FIRST = 4.0
-# Steps before the first split from which on a network is suggested for them.
-LEAST_FOR_SUGGESTION = 50
 
 
 class Round(NamedTuple):
@@ -156,7 +155,7 @@ class Search:
         end = int(problem.splits.edges[0][problem.splits.splits[0].train[-1] + 1])
         u, y = (np.asarray(each.values[0])[:end] for each in (self.steps.heard, problem.targets))
         still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
-        if end >= LEAST_FOR_SUGGESTION and not np.isnan(y).any() and not still:
+        if end >= LEAST_STEPS and not np.isnan(y).any() and not still:
             self.suggested = suggest(u, y, units=networks.units_for(problem.rows), seed=self.seed, scale=None)
 
     def run_round(self, late: Callable[[], bool] = lambda: False) -> None:
