@@ -155,7 +155,7 @@ def leaves_of(search: Search, number: int) -> list[np.ndarray]:
     return [leaf for leaves in search.tried[number].hyper for leaf in leaves]
 
 
-def test_labels_gaps_and_several_series_are_tuned_and_short_data_are_not() -> None:
+def test_labels_gaps_and_several_series_are_tuned_until_an_interruption_and_short_data_are_not() -> None:
     u, y = (np.ravel(each) for each in es.tasks.narma(600, order=5, seed=0))
     gap = np.where(np.arange(600) == 200, np.nan, y)
     cases: list[tuple[Any, Any]] = [
@@ -173,6 +173,15 @@ def test_labels_gaps_and_several_series_are_tuned_and_short_data_are_not() -> No
         assert any(
             not np.isin(tuned, drawn).any() for tuned, drawn in zip(leaves_of(search, 1), leaves_of(search, 0), strict=True)
         )
+
+    def interrupted() -> bool:
+        raise KeyboardInterrupt
+
+    again = Search(Steps(as_problem(u, gap, None, None)), 0)
+    again.run_round()
+    with pytest.raises(KeyboardInterrupt):
+        again.run_round(interrupted)
+    assert len(again.tried) == 1
     short = Search(Steps(as_problem(u[:300], y[:300], None, None)), 0)
     short.run_round()
     assert short.next_tuned() is None

@@ -269,8 +269,8 @@ def tuned_lanes(steps: Steps, tried: Round, change: bool, late: Callable[[], boo
         if late():
             raise OutOfTimeError
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         found = tune(
             tried.esn.network,
             u,
@@ -284,6 +284,8 @@ def tuned_lanes(steps: Steps, tried: Round, change: bool, late: Callable[[], boo
             dtype=tried.esn.dtype,
             progress=tell,
         )
+    if any(str(each.message).startswith("interrupted") for each in said):
+        raise KeyboardInterrupt
     values = found.history["value"].isel(round=-1)
     learned = {str(name): values.sel(parameter=name).values.tolist() for name in values["parameter"].values if "[" in str(name)}
     return with_lanes(starts, learned) if learned else starts, found.history.sizes["round"] <= STEPS
