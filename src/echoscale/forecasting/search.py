@@ -51,6 +51,8 @@ BEST = 8
 STEPS = 5
 # Steps above which networks run in float32, twice as fast, and are not tuned. Short data need the digits.
 LONG = 20_000
+# Structure of the suggested network.
+SUGGESTED = "hierarchical"
 # Rows from which on hyper-parameters are tuned: fewer are too few to learn them from.
 LEAST_ROWS = 300
 
@@ -190,7 +192,7 @@ class Search:
             "float64" if steps <= LONG else "float32",
             min(each.slow for each in candidates(int(problem.series.lengths.max()))),
         )
-        if self.suggested is not None and not number:
+        if self.suggested is not None and not number and structure == SUGGESTED:
             hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
         return esn, hyper, structure
 
