@@ -14,7 +14,7 @@ from echoscale.data.lags import lagged
 from echoscale.forecasting import networks
 from echoscale.forecasting.problem import as_problem
 from echoscale.forecasting.rows import Steps
-from echoscale.forecasting.search import BEST, FINISH, FINISH_SECONDS, ROUND, Budget, OutOfTimeError, Search
+from echoscale.forecasting.search import BEST, FINISH, FINISH_SECONDS, ROUND, STEPS, Budget, Search
 
 
 @dataclass
@@ -49,13 +49,17 @@ class Clocked:
     def next_tuned(self) -> int | None:
         return 0 if self.tuning > 0 and len(self.tried) % 2 else None
 
-    def run_round(self, late: Any) -> None:
+    @property
+    def rounds(self) -> int:
+        return len(self.tried)
+
+    def run_round(self, most: int, late: Any) -> None:
         number = len(self.tried)
         if self.next_tuned() is not None:
             for _ in range(5):
                 self.clocks.work(self.tuning / 5)
                 if late():
-                    raise OutOfTimeError
+                    break
         self.clocks.work(self.first * self.growth**number)
         self.tried.append(number)
         self.members[0].append(SimpleNamespace(round=number, error=1.0))
@@ -142,13 +146,29 @@ def test_tuning_finds_less_error_goes_on_and_knows_nothing_of_what_judges(monkey
         assert turns[3] == min((1, 2), key=lambda number: search.tried[number].error)
         found.append(search)
     one, other = found
-    assert [each.tuned for each in one.tried] == [False, True, False, True]
+    assert [each.steps for each in one.tried] == [0, STEPS, 0, STEPS]
+    assert one.rounds == 2 + 2 * STEPS
     assert one.tried[1].esn is one.tried[0].esn
     assert one.tried[1].error < 0.9 * one.tried[0].error
     for round_ in (1, 3):
         for leaves, same in zip(one.tried[round_].hyper, other.tried[round_].hyper, strict=True):
             for leaf, equal in zip(leaves, same, strict=True):
                 np.testing.assert_allclose(leaf, equal, rtol=1e-6)
+
+
+def test_a_tuning_that_the_clock_stops_is_repeated_by_its_number_of_rounds() -> None:
+    u, y = es.tasks.narma(400, order=5, seed=0)
+    looks = iter([False, True])
+    stopped, again = (Search(Steps(as_problem(u, y, None, None)), 0) for _ in range(2))
+    stopped.suggest()
+    stopped.run_round()
+    stopped.run_round(late=lambda: next(looks))
+    assert stopped.rounds == 3
+    assert not stopped.tried[1].rests
+    again.run(Budget(None), 3, lambda done, total, note: None)
+    assert again.rounds == 3
+    for one, other in zip(leaves_of(stopped, 1), leaves_of(again, 1), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def leaves_of(search: Search, number: int) -> list[np.ndarray]:
@@ -168,7 +188,7 @@ def test_labels_gaps_and_several_series_are_tuned_until_an_interruption_and_shor
         search = Search(Steps(as_problem(one, other, None, None)), 0)
         search.run_round()
         search.run_round()
-        assert search.tried[1].tuned
+        assert search.tried[1].steps
         assert search.tried[1].hyper.lanes == BEST
         assert any(
             not np.isin(tuned, drawn).any() for tuned, drawn in zip(leaves_of(search, 1), leaves_of(search, 0), strict=True)
@@ -180,7 +200,7 @@ def test_labels_gaps_and_several_series_are_tuned_until_an_interruption_and_shor
     again = Search(Steps(as_problem(u, gap, None, None)), 0)
     again.run_round()
     with pytest.raises(KeyboardInterrupt):
-        again.run_round(interrupted)
+        again.run_round(late=interrupted)
     assert len(again.tried) == 1
     short = Search(Steps(as_problem(u[:300], y[:300], None, None)), 0)
     short.run_round()

@@ -59,8 +59,8 @@ def auto(
         Whether y holds labels. None: text, booleans, whole numbers of at most 10 different values that are not the future of
         u, and whole numbers that belong to sequences.
     rounds : int or None
-        Number of rounds, independent of the time: the same data, seed and rounds give the same model. None: as many as fit
-        into `seconds`.
+        Number of rounds, which draw a network or take a step of tuning, independent of the time: the same data, seed and rounds
+        give the same model. None: as many as fit into `seconds`.
     scale : "standard" or None
         Units of the network: standardised, or the units of the data.
     progress : bool or function
@@ -114,7 +114,7 @@ def _result(search: Search) -> Found:
         _table(problem, compared, winner),
         tuple(_reasons(search, compared, winner, error, networks)),
         networks,
-        len(search.tried),
+        search.rounds,
         seconds=0.0,
     )
 
@@ -211,6 +211,6 @@ def _reasons(search: Search, compared: Compared, winner: str, error: float, netw
         used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
         reasons.append(f"{used} ({structures}); the neurons' timescales reach from {min(slow):.3g} to {max(slow):.3g} steps.")
     lanes = sum(len(np.atleast_1d(each.hyper.leak_rate[0])) for each in search.tried)
-    many = len(search.tried)
+    many = search.rounds
     reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {search.seed}.")
     return reasons

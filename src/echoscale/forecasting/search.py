@@ -79,10 +79,10 @@ class Round(NamedTuple):
         The lanes, the least error of the folds before the first split first.
     error : float
         This least error.
-    tuned : bool
-        Whether the lanes were tuned rather than drawn.
+    steps : int
+        Steps of the tuning that led to the lanes; 0 if they were drawn.
     rests : bool
-        Whether tuning has nothing to gain, or a later round has gone on with it.
+        Whether tuning has nothing to gain, or has gone on elsewhere.
     """
 
     esn: ESN
@@ -90,7 +90,7 @@ class Round(NamedTuple):
     structure: str
     order: Indices
     error: float
-    tuned: bool = False
+    steps: int = 0
     rests: bool = False
 
 
@@ -125,6 +125,11 @@ class Search:
         self.members = [[] for _ in splits]
         self.tried = []
 
+    @property
+    def rounds(self) -> int:
+        """Rounds so far: networks drawn, and steps of tuning."""
+        return sum(max(each.steps, 1) for each in self.tried)
+
     def run(self, budget: Budget, rounds: int | None, tell: Progress) -> None:
         """Rounds, as many as are asked for or fit into the budget, which may be none."""
         total = rounds or 1 + self.steps.problem.rows // ROWS_PER_ROUND
@@ -136,16 +141,14 @@ class Search:
         if late():
             return
         self.suggest()
-        while len(self.tried) < total:
+        while self.rounds < total:
             before, drawing = budget.spent, self.next_tuned() is None
-            try:
-                self.run_round(late)  # tuning ends early enough for a round like those that draw: lanes are to be judged
-            except OutOfTimeError:
-                return
+            # Tuning stops when there is just time for a round like those that draw: its lanes are still to be judged.
+            self.run_round(total - self.rounds, late)
             if drawing:
                 lasted.append(budget.spent - before)
             best = min((each.error for each in self.members[-1]), default=np.inf)
-            tell(len(self.tried), total, f"error of folds {best:.4g}")
+            tell(self.rounds, total, f"error of folds {best:.4g}")
             if late():
                 return
 
@@ -160,28 +163,28 @@ class Search:
         if end >= LEAST_STEPS and not np.isnan(y).any() and not still:
             self.suggested = suggest(u, y, units=networks.units_for(problem.rows), seed=self.seed, scale=None)
 
-    def run_round(self, late: Callable[[], bool] = lambda: False) -> None:
-        """One more network with random hyper-parameters, or the best one so far with tuned ones."""
+    def run_round(self, most: int = STEPS, late: Callable[[], bool] = lambda: False) -> None:
+        """One more network with random hyper-parameters, or the best one so far after some steps of tuning."""
         best = self.next_tuned()
         if best is None:
             self._judge(*self._drawn())
             return
         before = self.tried[best]
-        hyper, rests = tuned_lanes(self.steps, before, self.members[0][0].change, late)
+        hyper, steps, rests = tuned_lanes(self.steps, before, self.members[0][0].change, min(most, STEPS), late)
         self._judge(before.esn, hyper, before.structure)
         self.tried[best] = before._replace(rests=True)
-        self.tried[-1] = self.tried[-1]._replace(tuned=True, rests=rests)
+        self.tried[-1] = self.tried[-1]._replace(steps=steps, rests=rests)
 
     def next_tuned(self) -> int | None:
         """The network that the next round tunes, the best of those that still gain; None: the next round draws one."""
-        if not self.tried or self.tried[-1].tuned or not LEAST_ROWS <= self.steps.problem.rows <= LONG:
+        if not self.tried or self.tried[-1].steps or not LEAST_ROWS <= self.steps.problem.rows <= LONG:
             return None
         waiting = [number for number, each in enumerate(self.tried) if not each.rests]
         return min(waiting, key=lambda number: self.tried[number].error)
 
     def _drawn(self) -> tuple[ESN, Hyper, str]:
         """A network of the next structure with random hyper-parameters; the first lane of all has the suggested ones."""
-        problem, number = self.steps.problem, sum(not each.tuned for each in self.tried)
+        problem, number = self.steps.problem, sum(not each.steps for each in self.tried)
         steps, structure = int(problem.series.lengths.sum()), networks.ROUNDS[number % len(networks.ROUNDS)]
         esn, hyper = networks.draw_network(
             structure,
@@ -251,12 +254,8 @@ class Search:
         return found
 
 
-class OutOfTimeError(Exception):
-    """The clock stopped the tuning: a result at this point would depend on the machine."""
-
-
-def tuned_lanes(steps: Steps, tried: Round, change: bool, late: Callable[[], bool]) -> tuple[Hyper, bool]:
-    """The hyper-parameters of the best lanes after some steps downhill, and whether none of them gains any more."""
+def tuned_lanes(steps: Steps, tried: Round, change: bool, most: int, late: Callable[[], bool]) -> tuple[Hyper, int, bool]:
+    """The best lanes after some steps downhill, the number of steps, and whether no lane gains any more."""
     problem = steps.problem
     last = problem.splits.splits[0].train[-1] + 1
     first = steps.width + (problem.outputs if change else 0)
@@ -267,9 +266,13 @@ def tuned_lanes(steps: Steps, tried: Round, change: bool, late: Callable[[], boo
             y.append(np.asarray(beside)[:end, first : first + problem.outputs])
     starts = tried.hyper.on(tried.order[:BEST], np.float64)
 
+    stopped = False
+
     def tell(done: int, total: int, note: str) -> None:
-        if late():
-            raise OutOfTimeError
+        nonlocal stopped
+        stopped = late()
+        if stopped:
+            raise KeyboardInterrupt  # `tune` returns what it has
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -282,15 +285,16 @@ def tuned_lanes(steps: Steps, tried: Round, change: bool, late: Callable[[], boo
             washout=problem.washout,
             test=0.0,
             scale=None,
-            rounds=STEPS,
+            rounds=most,
             dtype=tried.esn.dtype,
             progress=tell,
         )
-    if any(str(each.message).startswith("interrupted") for each in said):
+    if not stopped and any(str(each.message).startswith("interrupted") for each in said):
         raise KeyboardInterrupt
     values = found.history["value"].isel(round=-1)
     learned = {str(name): values.sel(parameter=name).values.tolist() for name in values["parameter"].values if "[" in str(name)}
-    return with_lanes(starts, learned) if learned else starts, found.history.sizes["round"] <= STEPS
+    made = max(found.history.sizes["round"] - 1, 1)  # the first entry is that of the starts
+    return with_lanes(starts, learned) if learned else starts, made, made < most and not stopped
 
 
 @dataclass(frozen=True)
@@ -300,7 +304,7 @@ class Budget:
         now + next round + end <= deadline
         next round = ROUND longest,   end = (networks + 1) max(FINISH longest, FINISH_SECONDS load)
 
-    All times are wall time. `longest` is the longest round that drew a network; tuning stops by itself. The first round may
+    All times are wall time. `longest` is the longest round that drew a network; tuning stops in time. The first round may
     take as long as all work before it, but at least FIRST load. `end` is the work after the last round, for all networks in
     use: the next round may bring one more. `load` is wall time over processor time so far: it is above 1 where other programs
     use the processors.
