@@ -129,6 +129,13 @@ def test_outputs_are_the_mean_of_the_members() -> None:
         np.testing.assert_allclose(found, np.concatenate(wanted), rtol=1e-9, atol=1e-9)
 
 
+@pytest.fixture
+def shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer steps are tuned than usual, for speed."""
+    monkeypatch.setattr("echoscale.forecasting.search.LEAST_ROWS", 300)
+
+
+@pytest.mark.usefixtures("shorter")
 def test_tuning_finds_less_error_goes_on_and_knows_nothing_of_what_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "ROUNDS", ("spread",))
     u, y = es.tasks.narma(700, order=5, seed=0)
@@ -156,6 +163,7 @@ def test_tuning_finds_less_error_goes_on_and_knows_nothing_of_what_judges(monkey
                 np.testing.assert_allclose(leaf, equal, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("shorter")
 def test_a_tuning_that_the_clock_stops_is_repeated_by_its_number_of_rounds() -> None:
     u, y = es.tasks.narma(400, order=5, seed=0)
     looks = iter([False, True])
@@ -175,6 +183,7 @@ def leaves_of(search: Search, number: int) -> list[np.ndarray]:
     return [leaf for leaves in search.tried[number].hyper for leaf in leaves]
 
 
+@pytest.mark.usefixtures("shorter")
 def test_labels_gaps_and_several_series_are_tuned_until_an_interruption_and_short_data_are_not() -> None:
     u, y = (np.ravel(each) for each in es.tasks.narma(600, order=5, seed=0))
     gap = np.where(np.arange(600) == 200, np.nan, y)
