@@ -225,7 +225,7 @@ def test_a_simple_winner_is_returned() -> None:
     assert not result.networks
 
 
-@pytest.mark.parametrize("structure", [each for each in networks.ROUNDS if each != networks.TUNING])
+@pytest.mark.parametrize("structure", networks.ROUNDS)
 def test_every_structure_is_tried_saved_and_exported(structure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "ROUNDS", (structure,))
     found = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
