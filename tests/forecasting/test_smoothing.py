@@ -32,7 +32,7 @@ def test_a_lane_is_the_recursion(lane: int) -> None:
         level, slope = expected + alpha * error, phi * slope + alpha * beta * error
         seasons[t % m] += (1 - alpha) * gamma * error
         if t >= lanes.skip:
-            squares = squares * (1 - 1 / smoothing.MEMORY) + error**2
+            squares += error**2
     assert lanes.level[lane] == pytest.approx(level)
     assert lanes.squares[lane] == pytest.approx(squares)
     # All weight on this lane: its forecast is the closed form.

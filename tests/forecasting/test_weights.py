@@ -94,7 +94,7 @@ def test_equal_errors_tell_nothing() -> None:
 
 
 def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
-    """The loss in units of the least error of every horizon, over the horizons about a group, minimised by scipy."""
+    """The loss in units of the least error of every horizon, over the horizons of a group, minimised by scipy."""
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(3)
@@ -102,8 +102,8 @@ def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
     errors = [size * shared + rng.normal(size=(60, 9)) * np.linspace(near, far, 9) for size, near, far in
               ((1.0, 0.2, 1.5), (-0.5, 1.0, 0.6), (0.8, 0.6, 0.6), (0.0, 2.0, 2.5))]  # fmt: skip
     found = weights.by_horizon(errors, np.ones(4, bool))
-    for low, high, first, last in ((0, 2, 0, 3), (2, 6, 1, 9), (6, 9, 4, 9)):
-        some = np.stack(errors)[:, :, first:last]
+    for low, high in ((0, 6), (6, 9)):
+        some = np.stack(errors)[:, :, low:high]
         some = some / np.abs(some).mean(axis=1).min(axis=0)
         far = weights.FAR * np.abs(some).mean(axis=1, keepdims=True)
         rows = np.clip(some, -far, far).reshape(4, -1)
