@@ -41,7 +41,7 @@ ALLOWED = 1.15
 LEAST_FOR_MORE = 100
 # Networks of `Forecaster`: structures, hyper-parameters of each, and the most neurons. More of them take longer.
 STRUCTURES = ("hierarchical", "ring", "single")
-LANES, MOST_UNITS = 4, 100
+LANES, MOST_UNITS = 6, 100
 # Lags beside a network, at most.
 WINDOW_BESIDE = 13
 

@@ -26,7 +26,7 @@ from echoscale._internal import checks
 from echoscale._internal.types import Floats
 
 # Wider, since weights were chosen on the same errors. Set for the coverage of 144 real series that judge nothing.
-CHOSEN, FEW = 1.08, 1.5
+CHOSEN, FEW = 1.08, 0.8
 # Errors are clipped at this many 95 % quantiles of their sizes: a few outliers would decide s_h.
 OUTLIER = 3.0
 # n_h at which the quantiles of the errors count half, and horizons on either side whose errors are looked at.

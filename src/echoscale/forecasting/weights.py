@@ -23,7 +23,7 @@ ALIKE = 1.03
 # Errors beyond this many mean absolute errors of their candidate are clipped: a few of them would decide.
 FAR = 4.0
 # Horizons up to these share their weights.
-GROUPS = (6, 24)
+GROUPS = (2, 6, 12, 24, 48)
 # Candidates that may have weights, the best first: among more of them, chance decides.
 MOST = 12
 # Members with smaller weights are left out: they would change the mean little, and take as long as the others.
