@@ -59,7 +59,7 @@ def test_a_line_is_continued() -> None:
 def test_weights_are_what_the_recursion_makes_of_a_series(
     alpha: float, beta: float, phi: float, horizon: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smoothing, "LEAST", 0.0)
+    monkeypatch.setattr(smoothing, "LEAST_WEIGHT", 0.0)
     [weights] = smoothing.responses([(alpha, beta, phi)], horizon, 900)
     u = np.random.default_rng(0).normal(size=60)
     level = slope = 0.0

@@ -41,15 +41,11 @@ PHIS = (0.8, 0.9, 0.97)
 NO_TREND, DAMPED, LINEAR = "smoothing", "damped trend", "linear trend"
 TRENDS = (NO_TREND, DAMPED, LINEAR)
 
-# The grid of the linear maps.
-LEVELS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)  # alpha without a slope
-SLOPES = ((0.2, 0.05), (0.2, 0.2), (0.5, 0.05), (0.5, 0.2), (0.9, 0.05), (0.9, 0.2))  # alpha and beta of a damped slope
-DAMPING = 0.95  # phi of these slopes
-FILTERS = (*((alpha, 0.0, 1.0) for alpha in LEVELS), *((alpha, beta, DAMPING) for alpha, beta in SLOPES))
+# The grid of the linear maps: levels without a slope, and fewer levels with a slope that is damped.
+FILTERS = (*((alpha, 0.0, 1.0) for alpha in ALPHAS), *((a, b, PHIS[-1]) for a in ALPHAS[3::2] for b in BETAS[1:3]))
 SEASONS = ((1.0,), (2 / 3, 1 / 3), (0.46, 0.32, 0.22))  # g
 SHARES = (0.3, 0.6, 1.0)  # c, where there is a season
 MOST_LAGS = 40  # k
-LEAST = 0.02  # of the sum of |f|: lags behind which less is left are dropped
 # Share of the shortest series that a smoother may look back: the first steps cannot judge it, since it has no inputs there.
 REACH = 0.25
 MOST_ROWS = 20_000  # that judge the smoothers, the last ones: more take longer
@@ -190,7 +186,7 @@ def responses(factors: Sequence[tuple[float, float, float]], horizon: int, count
         lanes.step(float(k == 0))
         found[k] = lanes.level + slopes * lanes.slope
     left = np.cumsum(np.abs(found)[::-1], axis=0)[::-1]
-    kept = [each[rest > LEAST * rest[0]] for each, rest in zip(found.T, left.T, strict=True)]
+    kept = [each[rest > LEAST_WEIGHT * rest[0]] for each, rest in zip(found.T, left.T, strict=True)]
     return [each / each.sum() for each in kept]
 
 
