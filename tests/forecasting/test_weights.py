@@ -71,6 +71,14 @@ def test_who_cannot_forecast_gets_nothing() -> None:
     assert weights.of_horizons(errors, np.array([False, True])) == pytest.approx([0, 1])
 
 
+def test_who_was_judged_less_often_gets_nothing() -> None:
+    """The second candidate is the better one, but was not judged at the first origin."""
+    errors = [np.ones((10, 3)), np.full((10, 3), 0.1)]
+    assert weights.of_horizons(errors, np.ones(2, bool))[1] > 0.9
+    errors[1][0, 0] = np.nan
+    assert weights.of_horizons(errors, np.ones(2, bool)) == pytest.approx([1, 0])
+
+
 def test_standard_errors_of_independent_errors() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=400) ** 2, rng.normal(size=400) ** 2 + 0.3
