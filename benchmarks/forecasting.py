@@ -10,13 +10,14 @@ training data over the shortest of these seasons; the pinball loss is the mean o
 
 Groups: the series "set" were looked at while methods were developed; "judged" and "short" (short economic series) were split
 from them by `more_series.py` before the first run and only judge; "made" are drawn. Jobs are resumed from --folder: measure
-some --methods on another machine, and copy the folders together.
+some --methods on another machine, and copy the folders together. With --keep, methods that do not run keep their last scores.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import math
 import time
 import warnings
@@ -112,9 +113,15 @@ def extend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no job begins later than that")
     parser.add_argument("--origins", nargs="*", type=int, default=list(range(ORIGINS)), help="from 0, the earliest")
     parser.add_argument("--only", nargs="*", help="groups of problems")
+    parser.add_argument("--keep", action="store_true", help="methods that do not run keep the scores of the last result file")
     parser.add_argument(
         "--methods", nargs="*", default=list(JOBS), choices=JOBS, metavar="METHOD", help=f"of {', '.join(JOBS)}"
     )
+
+
+def labels_of(job: str) -> list[str]:
+    """The methods of a job."""
+    return [*KINDS.get(job, (job,)), *([MEDIAN] if job == "statistical" else [])]
 
 
 def measure(options: argparse.Namespace) -> common.Raw:
@@ -144,6 +151,14 @@ def measure(options: argparse.Namespace) -> common.Raw:
         for key, each in found.items()
         for label, values in each.items()
     }
+    if options.keep:
+        measured = {label for method in methods for label in labels_of(method)}
+        named = {name for names in problems.values() for name in names}
+        for key, values in json.loads((common.RESULTS / "forecasting.json").read_text())["results"].items():
+            name, label, _ = key.split("|")
+            if name in named and label not in measured:
+                results[key] = values
+    there = {key.split("|")[1] for key in results}
     return {
         "problems": {group: list(names) for group, names in problems.items()},
         "frequencies": {name: known(name).frequency for names in problems.values() for name in names if name not in PANELS},
@@ -153,7 +168,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
         # What was looked at, and the forecaster without dates, are worth knowing but prove nothing.
         "complete": len(found) == len(jobs)
         and set(TITLES) - {"set"} <= set(problems)
-        and set(JOBS) - {UNDATED} <= set(methods),
+        and {label for job in JOBS if job != UNDATED for label in labels_of(job)} <= there,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import sys
 from collections import Counter
@@ -114,3 +115,16 @@ def slow_mean(u: Floats) -> Floats:
         level = keep * level + (1 - keep) * value
         found.append(level)
     return np.array(found)[:, None]
+
+
+def test_methods_that_do_not_run_keep_their_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ridge on lags runs again; LightGBM keeps its scores of a problem that is measured, and of no other."""
+    forecasting = script("forecasting")
+    old = {"autoregression|LightGBM on lags|0": [9.0] * 5, "autoregression|ridge on lags|0": [8.0] * 5}
+    (tmp_path / "forecasting.json").write_text(json.dumps({"results": {**old, "Lorenz|LightGBM on lags|0": [7.0] * 5}}))
+    monkeypatch.setattr(forecasting.common, "RESULTS", tmp_path)
+    monkeypatch.setattr(forecasting, "known", lambda name: forecasting.Known(np.sin(np.arange(60.0)), horizon=3))
+    found = forecasting.main(["--quick", "--methods", "simple", "--keep", "--output", str(tmp_path)])["results"]
+    assert found["autoregression|LightGBM on lags|0"] == [9.0] * 5
+    assert found["autoregression|ridge on lags|0"] != [8.0] * 5
+    assert not any(key.startswith("Lorenz") for key in found)

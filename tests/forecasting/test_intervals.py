@@ -10,9 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import echoscale as es
-from echoscale.forecasting import fit, intervals
-from echoscale.forecasting.model import Part
-from echoscale.forecasting.splits import of_origins
+from echoscale.forecasting import intervals
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,51 +101,6 @@ def test_coverage_of_short_series_of_known_noise(draw: Callable[[Floats], Floats
     for level, each in inside.items():
         chance = 3 * np.std(each) / np.sqrt(len(each))
         assert np.mean(each) == pytest.approx(level / 100, abs=0.02 + chance)
-
-
-def test_scatter_of_members_equals_a_loop_over_all_of_them() -> None:
-    """Three forecasters; the second is missing at some origins, where it has weight."""
-    rng = np.random.default_rng(0)
-    members = rng.normal(size=(3, 5, 4))
-    members[1, 2] = np.nan
-    weights = np.array([[0.5, 0.2, 1.0, 0.3], [0.3, 0.0, 0.0, 0.3], [0.2, 0.8, 0.0, 0.4]])
-    found = fit._scatter([[each] for each in members], weights, np.array([2.0]))
-    for t in range(5):
-        for h in range(4):
-            each = [(weights[k, h], members[k, t, h]) for k in range(3) if weights[k, h] > 0]
-            mean = sum(w * value for w, value in each)
-            expected = sum(w * (value - mean) ** 2 for w, value in each) / 4
-            np.testing.assert_allclose(found[t, h], expected, rtol=1e-12)
-
-
-def test_intervals_are_wider_where_members_differ_more() -> None:
-    """The interval of a fitted model against its parts, each forecasting alone; and errors whose size is known beforehand."""
-    y = np.cumsum(np.random.default_rng(1).normal(size=120))
-    model = es.Forecaster(6, season=None, networks=False).fit(y)
-    [core] = model._cores
-    forecast = model.predict(6)
-    parts, alone = core.parts, []
-    for part in parts:
-        core.parts = [Part(np.ones(6), part.view, part.method)]
-        alone.append(core.forecast(6, [np.empty((6, 0))])[0][0])
-    core.parts = parts
-    weights = np.stack([part.weights for part in parts])
-    origins = len(of_origins([120], 0, 6).judged(0))
-    scatter = (weights * (np.stack(alone) - forecast.mean) ** 2).sum(axis=0) / core.scales[0] ** 2
-    assert core.share == pytest.approx(0.5 * origins / (origins + 200))
-    g = np.sqrt(1 - core.share + core.share * np.minimum(scatter / core.usual, 4))
-    assert len(parts) > 2
-    assert np.ptp(g) > 0.001
-    expected = forecast.mean + core.scales[0] * g * intervals.at(core.table, 0.9)
-    np.testing.assert_allclose(forecast.upper(80), expected, rtol=1e-10)
-
-    rng = np.random.default_rng(1)
-    scatter = rng.uniform(0.2, 1.8, size=(20_000, 1))
-    g = intervals.wider(scatter, intervals.usual(scatter), 0.4)
-    errors = rng.normal(size=scatter.shape) * np.sqrt(0.6 + 0.4 * scatter / scatter.mean())
-    upper = g * intervals.at(intervals.quantiles(errors / g), 0.9)
-    for some in (scatter < 0.7, scatter > 1.3):  # the same share is inside, however much members differ
-        assert (errors[some] < upper[some]).mean() == pytest.approx(NormalDist().cdf(1.2816 * intervals.CHOSEN), abs=0.01)
 
 
 def _sales(share: float) -> Callable[[np.random.Generator], Floats]:

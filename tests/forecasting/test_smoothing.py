@@ -32,7 +32,7 @@ def test_a_lane_is_the_recursion(lane: int) -> None:
         level, slope = expected + alpha * error, phi * slope + alpha * beta * error
         seasons[t % m] += (1 - alpha) * gamma * error
         if t >= lanes.skip:
-            squares = squares * (1 - 1 / smoothing.MEMORY) + error**2
+            squares += error**2
     assert lanes.level[lane] == pytest.approx(level)
     assert lanes.squares[lane] == pytest.approx(squares)
     # All weight on this lane: its forecast is the closed form.
@@ -59,7 +59,7 @@ def test_a_line_is_continued() -> None:
 def test_weights_are_what_the_recursion_makes_of_a_series(
     alpha: float, beta: float, phi: float, horizon: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smoothing, "LEAST", 0.0)
+    monkeypatch.setattr(smoothing, "LEAST_WEIGHT", 0.0)
     [weights] = smoothing.responses([(alpha, beta, phi)], horizon, 900)
     u = np.random.default_rng(0).normal(size=60)
     level = slope = 0.0

@@ -71,6 +71,14 @@ def test_who_cannot_forecast_gets_nothing() -> None:
     assert weights.of_horizons(errors, np.array([False, True])) == pytest.approx([0, 1])
 
 
+def test_who_was_judged_less_often_gets_nothing() -> None:
+    """The second candidate is the better one, but was not judged at the first origin."""
+    errors = [np.ones((10, 3)), np.full((10, 3), 0.1)]
+    assert weights.of_horizons(errors, np.ones(2, bool))[1] > 0.9
+    errors[1][0, 0] = np.nan
+    assert weights.of_horizons(errors, np.ones(2, bool)) == pytest.approx([1, 0])
+
+
 def test_standard_errors_of_independent_errors() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=400) ** 2, rng.normal(size=400) ** 2 + 0.3
@@ -94,7 +102,7 @@ def test_equal_errors_tell_nothing() -> None:
 
 
 def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
-    """The loss in units of the least error of every horizon, over the horizons about a group, minimised by scipy."""
+    """The loss in units of the least error of every horizon, over the horizons of a group, minimised by scipy."""
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(3)
@@ -102,8 +110,8 @@ def test_weights_of_every_group_of_horizons_are_those_of_an_optimiser() -> None:
     errors = [size * shared + rng.normal(size=(60, 9)) * np.linspace(near, far, 9) for size, near, far in
               ((1.0, 0.2, 1.5), (-0.5, 1.0, 0.6), (0.8, 0.6, 0.6), (0.0, 2.0, 2.5))]  # fmt: skip
     found = weights.by_horizon(errors, np.ones(4, bool))
-    for low, high, first, last in ((0, 2, 0, 3), (2, 6, 1, 9), (6, 9, 4, 9)):
-        some = np.stack(errors)[:, :, first:last]
+    for low, high in ((0, 2), (2, 6), (6, 9)):
+        some = np.stack(errors)[:, :, low:high]
         some = some / np.abs(some).mean(axis=1).min(axis=0)
         far = weights.FAR * np.abs(some).mean(axis=1, keepdims=True)
         rows = np.clip(some, -far, far).reshape(4, -1)

@@ -20,7 +20,7 @@ import numpy as np
 from echoscale._internal.types import Floats, Indices
 from echoscale.data import differencing
 from echoscale.forecasting import smoothing
-from echoscale.forecasting.lags import Lags, LinearMap, ProductMap, Recipe, constant, mean_of
+from echoscale.forecasting.lags import ROWS_PER_COLUMN, WINDOWS, Lags, LinearMap, ProductMap, Recipe, constant, mean_of
 from echoscale.forecasting.model import Method, Naive, Trend
 from echoscale.forecasting.networks import Net, draw_network, states, units_for
 from echoscale.forecasting.problem import HorizonProblem, Line, Problem
@@ -36,15 +36,12 @@ from echoscale.readouts.statistics import Statistics
 MEMBERS = 8
 ALLOWED = 1.15
 
-# Windows of lags that `Forecaster` tries, and rows for every lag, at the first cut.
-WINDOWS = (1, 2, 4, 8, 13, 21, 34, 49)
-ROWS_PER_LAG = 5
-LONGEST_SEASON_WINDOW = 49
-# Networks need this number of steps before the first cut.
-LEAST_FOR_NETWORKS = 80
+# Networks, and direct readers beside closed loops, need this number of steps before the first cut: with fewer they bring
+# nothing. Set on real series that judge nothing.
+LEAST_FOR_MORE = 100
+# Networks of `Forecaster`: structures, hyper-parameters of each, and the most neurons. More of them take longer.
 STRUCTURES = ("hierarchical", "ring", "single")
-LANES, FEW_LANES, MANY_STEPS = 6, 4, 3000
-UNITS, STEPS_PER_UNIT = (20, 100), 5
+LANES, MOST_UNITS = 6, 100
 # Lags beside a network, at most.
 WINDOW_BESIDE = 13
 
@@ -298,9 +295,9 @@ def least_error(problem: HorizonProblem) -> float:
 
 def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...]) -> list[Option]:
     """Windows that the steps before the first cut allow, judged on the rows of the longest: its statistics hold theirs."""
-    windows = {*WINDOWS, *(m + 1 for m in periods if m < LONGEST_SEASON_WINDOW)}
+    windows = {*WINDOWS, *(m + 1 for m in periods if m < WINDOWS[-1])}
     recipes = [Recipe(difference, window, periods) for window in sorted(windows)]
-    most, longest = max(problem.before // ROWS_PER_LAG, 1), problem.before - LEAST_ROWS - 1
+    most, longest = max(problem.before // ROWS_PER_COLUMN, 1), problem.before - LEAST_ROWS - 1
     if problem.compared:  # short windows tell seasons apart
         most, longest = min(most, WINDOW_BESIDE), problem.cuts.skip + 1
     recipes = [each for each in recipes if each.window <= most and each.memory <= longest]
@@ -317,7 +314,7 @@ def _windows(problem: HorizonProblem, difference: str, periods: tuple[int, ...])
 
 def best_network(problem: HorizonProblem, recipe: Recipe, seed: int) -> Option | None:
     """The best network beside lags; None where there are too few steps."""
-    if problem.before < LEAST_FOR_NETWORKS:
+    if problem.before < LEAST_FOR_MORE:
         return None
     beside = recipe._replace(window=min(recipe.window, WINDOW_BESIDE))
     options = [each for k, structure in enumerate(STRUCTURES) for each in _lanes(problem, beside, structure, [seed, k])]
@@ -331,9 +328,8 @@ def _lanes(problem: HorizonProblem, recipe: Recipe, structure: str, seed: Sequen
     changes = np.concatenate([differencing.changes(recipe.difference, recipe.period, each) for each in known])
     spread = float(changes.std()) or 1.0
     features = 1 + problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1]
-    lanes = LANES if sum(map(len, problem.lines)) < MANY_STEPS else FEW_LANES
-    esn, hyper = draw_network(structure, units_for(problem.before, STEPS_PER_UNIT, UNITS), lanes, features, seed)
-    nets = [Net(esn, hyper.lane(lane), spread) for lane in range(lanes)]
+    esn, hyper = draw_network(structure, min(units_for(problem.before), MOST_UNITS), LANES, features, seed)
+    nets = [Net(esn, hyper.lane(lane), spread) for lane in range(LANES)]
     found = [states(nets, recipe, line) for line in problem.lines]
     return [Option(problem, recipe, net, [each[lane] for each in found]) for lane, net in enumerate(nets)]
 

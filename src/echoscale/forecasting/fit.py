@@ -17,6 +17,7 @@ from echoscale.data import differencing
 from echoscale.data.series import held
 from echoscale.forecasting import intervals
 from echoscale.forecasting.candidates import (
+    LEAST_FOR_MORE,
     Candidate,
     best_lags,
     best_network,
@@ -33,8 +34,6 @@ from echoscale.forecasting.smoothing import Smoothing
 from echoscale.forecasting.weights import by_horizon, without_small
 from echoscale.timescales.season import CYCLES, seasons
 
-# Candidates with smaller weights are left out: they would change the forecast little, and take as long as the others.
-LEAST_WEIGHT = 0.02
 # Steps that are forecast unless the user says otherwise: these, or a season of at most the second number of steps.
 DEFAULT_HORIZON, LONGEST_DEFAULT = 24, 60
 # The values are this many times the longest horizon, at least: longer horizons leave too few forecasts to judge.
@@ -43,9 +42,6 @@ SHARE = 3
 COMPARED = 1 / 20
 # A season this close to one of the calendar is that one: noise moves long seasons by a step or two.
 NEAR = 0.05
-# Direct readers need this number of steps before the first cut, unless there are inputs: with fewer, closed loops alone are as
-# good and take half the time. Set on 930 real and drawn series of 20 to 220 values.
-LEAST_FOR_DIRECT = 120
 AUTO = "auto"
 
 
@@ -151,7 +147,7 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
     means = [[np.maximum(each, floor) for each, floor in zip(one, floors, strict=True)] for one in forecasts]
     truth = [_truth(y, problem.cuts.judged(b), horizon) for b, y in enumerate(values)]
     errors = [np.concatenate([(t - each) / scale for t, each, scale in zip(truth, one, scales, strict=True)]) for one in means]
-    weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])), LEAST_WEIGHT)
+    weights = without_small(by_horizon(errors, np.array([candidate.usable for _, candidate in found])))
     used = np.flatnonzero(weights.any(axis=1))
     shares = shares_of(len(views), [view for view, _ in found], weights)
     together = []
@@ -159,11 +155,7 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
         total = np.sum([np.where(weights[k] > 0, weights[k] * means[k][b], 0.0) for k in used], axis=0)
         growth = np.prod([view.growth(b, total, share) for view, share in zip(views, shares, strict=True)], axis=0)
         together.append((t - total) / (scale * growth))
-    scatter = _scatter([forecasts[k] for k in used], weights[used], scales)
-    usual = intervals.usual(scatter)
-    share = intervals.share_of(len(scatter))
-    wider = intervals.wider(scatter, usual, share)
-    table = intervals.quantiles((np.concatenate(together) / np.where(np.isfinite(wider), wider, 1.0))[_in_time(truth)])
+    table = intervals.quantiles(np.concatenate(together))
     parts = []
     for k in used:
         place, method = found[k][0], found[k][1].method
@@ -174,7 +166,7 @@ def learn(data: Data, group: Sequence[int], horizon: int, periods: tuple[int, ..
     sizes = [float(np.nanmean(np.abs(each))) if np.isfinite(each).any() else np.inf for each in errors]
     names = [("log, " if views[view].units[0].log else "") + candidate.name for view, candidate in found]
     report = sorted(zip(names, sizes, weights.mean(axis=1).tolist(), strict=True), key=lambda each: each[1])
-    return Core(periods, horizon, views, parts, scales, table, usual, share, floors, tuple(report), problem.cuts.ends)
+    return Core(periods, horizon, views, parts, scales, table, floors, tuple(report), problem.cuts.ends)
 
 
 def _line(units: Units, data: Data, b: int) -> Line:
@@ -187,7 +179,7 @@ def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple
     differences = differencing.DIFFERENCES if choices.difference == AUTO else (choices.difference,)
     loops = {"auto": (False, True), "direct": (False,), "closed loop": (True,)}[choices.mode]
     driven = problem.lines[0].future.shape[1] + problem.lines[0].past.shape[1] > 0
-    if choices.mode == AUTO and not driven and problem.before * len(problem.lines) < LEAST_FOR_DIRECT:
+    if choices.mode == AUTO and not driven and problem.before * len(problem.lines) < LEAST_FOR_MORE:
         loops = (True,)
     best = best_lags(problem, differences)
     readers = [each for name, option in best.items() for each in judged(problem, f"lags, {name}", option, loops)]
@@ -204,30 +196,10 @@ def _candidates(problem: HorizonProblem, choices: Choices, first: bool) -> tuple
     return found + readers, lanes
 
 
-def _scatter(judged: Sequence[list[Floats]], weights: Floats, scales: Floats) -> Floats:
-    """Weighted mean square of the candidates about their mean, (O, H), in `scales`."""
-    found = []
-    for b, scale in enumerate(scales):
-        means = np.stack([each[b] for each in judged])
-        used = np.where(weights[:, None] > 0, 1.0, np.nan)  # (K, 1, H): what has no weight may be missing
-        total = np.nansum(weights[:, None] * means * used, axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            square = weights[:, None] * used * (means - total) ** 2
-            missing = (np.isnan(means) & (weights[:, None] > 0)).any(axis=0)
-            found.append(np.where(missing, np.nan, np.nansum(square, axis=0)) / scale**2)
-    return np.concatenate(found)
-
-
 def _truth(values: Floats, origins: Indices, horizon: int) -> Floats:
     """y(t+h) at the judged origins, (O, H); NaN in gaps and after the end."""
     padded = np.concatenate([values, np.full(horizon, np.nan)])
     return np.asarray(padded[origins[:, None] + np.arange(1, horizon + 1)])
-
-
-def _in_time(truth: Sequence[Floats]) -> Indices:
-    """The rows of several series below each other, in the order of time: by how far each lies before its end."""
-    before = np.concatenate([np.arange(len(each))[::-1] for each in truth])
-    return np.argsort(-before, kind="stable")
 
 
 def _scale(values: Floats) -> float:

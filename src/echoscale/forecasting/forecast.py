@@ -192,8 +192,7 @@ class Backtest:
 
         NaN where no value came; so are the pinball loss and the coverage.
         """
-        errors = np.array([[np.abs(t - f) / s for t, f, s in each] for each in self._each()])
-        return _mean(errors[~np.isnan(errors)])
+        return _mean(np.concatenate(_errors(self, [each.means for each in self.forecasts])))
 
     def pinball(self) -> float:
         """Mean pinball loss of the forecast and of all bounds, over the same scale."""
@@ -225,12 +224,6 @@ class Backtest:
                 inside += int(((y >= low) & (y <= high) & known).sum())
                 count += int(known.sum())
         return inside / count if count else float("nan")
-
-    def _each(self) -> list[list[tuple[Floats, Floats, float]]]:
-        return [
-            [(t, f, float(s)) for t, f, s in zip(truth, forecast.means, scale, strict=True)]
-            for forecast, truth, scale in zip(self.forecasts, self.truths, self.scales, strict=True)
-        ]
 
     @property
     def table(self) -> Table:
@@ -330,16 +323,17 @@ def naive_forecasts(judged: Backtest, difference: str) -> list[list[Floats]]:
 
 def mase_of(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> Floats:
     """MASE of every series, (B,)."""
+    return np.array([_mean(each) for each in _errors(judged, forecasts)])
+
+
+def _errors(judged: Backtest, forecasts: Sequence[Sequence[Floats]]) -> list[Floats]:
+    """|y - forecast| over the scale at all origins and steps, without gaps, of every series."""
     found = []
     for b in range(len(judged.truths[0])):
-        each = [
-            np.abs(truth[b] - means[b]) / scale[b]
-            for truth, means, scale in zip(judged.truths, forecasts, judged.scales, strict=True)
-        ]
-        known = np.concatenate(each)
-        known = known[~np.isnan(known)]
-        found.append(known.mean() if len(known) else np.nan)
-    return np.array(found)
+        origins = zip(judged.truths, forecasts, judged.scales, strict=True)
+        each = np.concatenate([np.abs(truth[b] - means[b]) / scale[b] for truth, means, scale in origins])
+        found.append(each[~np.isnan(each)])
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- pictures

@@ -58,7 +58,7 @@ class Forecaster(BaseEstimator):
     log : bool or "auto"
         Whether the logarithm is forecast; "auto" weighs it beside the series itself, where all values are positive.
     networks : bool
-        Whether echo state networks take part; they need about 160 values.
+        Whether echo state networks take part; they need about 200 values.
     past : sequence of str or int
         Columns of X that are known only up to now. The future of all others must be given to `predict`.
     panel : "each" or "all"

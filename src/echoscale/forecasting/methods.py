@@ -38,8 +38,8 @@ NAIVE, SEASONAL, CONSTANT = "persistence", "seasonal naive", "mean"
 SIMPLE = "simple methods, averaged"
 NETWORKS, BOTH = "networks", "networks and simple methods, averaged"
 # Set on drawn series (walks, autoregressions, seasons, trends). A method that looks clearly worse keeps its small weight: on
-# short series what was best need not be best again. Weights below the least are not worth a method more.
-SHARPNESS, LEAST_WEIGHT = 4.0, 0.01
+# short series what was best need not be best again.
+SHARPNESS = 4.0
 # Standard errors: the bar for networks against the simple methods, for networks alone against their mean with the simple
 # methods, and for the best simple method against the mean of all.
 CLEARLY = 2.0
@@ -183,7 +183,7 @@ def simple_methods(search: Search) -> dict[str, list[Simple]]:
 def weights_of(errors: Mapping[str, Floats]) -> dict[str, float]:
     """Weights of the methods whose weight counts; they add up to 1."""
     sizes = np.array([max(float(each.mean()), np.finfo(float).tiny) for each in errors.values()])
-    weights = without_small(of_sizes(sizes, SHARPNESS), LEAST_WEIGHT)
+    weights = without_small(of_sizes(sizes, SHARPNESS))
     return {name: weight for name, weight in zip(errors, weights.tolist(), strict=True) if weight}
 
 

@@ -8,7 +8,7 @@ methods, leaky integrals are a linear network, and the others have none. Inputs 
 `Core`, of `Forecaster`, holds the parts in use, their weights, and where the series ended:
 
     forecast = sum over parts of weight * part,   interval = forecast + scale * g * quantile of the judged errors
-    g from the growth of the series and from the scatter of the parts about the forecast, see `intervals`
+    g from the growth of the series, see `intervals`
 
 A part is a naive forecast, exponential smoothing or a `Reader`. A new value moves all of them on.
 """
@@ -31,7 +31,6 @@ from echoscale.data.series import Series, SeriesLike, as_series
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
-from echoscale.forecasting import intervals
 from echoscale.forecasting.lags import LinearMap
 from echoscale.forecasting.networks import Drive
 from echoscale.forecasting.problem import Line, Problem, Range, Units, warn_of_range
@@ -397,10 +396,6 @@ class Core:
         Of the errors of every series.
     table : (probabilities, H)
         Quantiles of errors in these scales, over g.
-    usual : (H,)
-        The mean scatter of the parts at judged origins, squared, in these scales.
-    share : float
-        What the scatter counts in g^2.
     floors : (B,)
         0 for series that were never negative, else minus infinity: no forecast lies below.
     candidates : tuple of (name, error, weight)
@@ -415,8 +410,6 @@ class Core:
     parts: list[Part]
     scales: Floats
     table: Floats
-    usual: Floats
-    share: float
     floors: Floats
     candidates: tuple[tuple[str, float, float], ...]
     edges: Indices
@@ -424,20 +417,15 @@ class Core:
     def forecast(self, steps: int, future: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         """Forecasts of every series, (steps,), in units of the data; and the factors on the quantiles of errors."""
         found = []
-        weights = [part.weights[:steps] for part in self.parts]
-        shares = shares_of(len(self.views), [part.view for part in self.parts], np.array(weights))
+        weights = np.stack([part.weights[:steps] for part in self.parts])
+        shares = shares_of(len(self.views), [part.view for part in self.parts], weights)
         for b, scale in enumerate(self.scales):
-            each = []
+            total = np.zeros(steps)
             for part in self.parts:
                 view = self.views[part.view]
-                each.append(view.units[b].back(view.forecast(part.method, b, steps, future[b])))
-            total = np.sum([w * one for w, one in zip(weights, each, strict=True)], axis=0)
-            with np.errstate(over="ignore"):  # of a logarithm that ran away
-                apart = [((one - total) / scale) ** 2 for one in each]
-                scatter = np.sum([np.where(w > 0, w * one, 0.0) for w, one in zip(weights, apart, strict=True)], axis=0)
-            wider = intervals.wider(scatter, self.usual[:steps], self.share)
+                total += part.weights[:steps] * view.units[b].back(view.forecast(part.method, b, steps, future[b]))
             growth = [view.growth(b, total, share) for view, share in zip(self.views, shares, strict=True)]
-            found.append((np.maximum(total, self.floors[b]), scale * wider * np.prod(growth, axis=0)))
+            found.append((np.maximum(total, self.floors[b]), scale * np.prod(growth, axis=0)))
         return found
 
     def updated(self, values: Sequence[Floats], future: Sequence[Floats], past: Sequence[Floats]) -> Core:

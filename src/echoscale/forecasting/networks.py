@@ -164,9 +164,9 @@ def network(structure: str, units: int) -> Network:
     return made[structure]()
 
 
-def units_for(rows: int, rows_per_unit: int = ROWS_PER_UNIT, limits: tuple[int, int] = UNITS) -> int:
+def units_for(rows: int) -> int:
     """Number of neurons for a number of rows: a share of it, within limits, and even."""
-    return int(np.clip(rows // rows_per_unit, *limits)) // 2 * 2
+    return int(np.clip(rows // ROWS_PER_UNIT, *UNITS)) // 2 * 2
 
 
 def lanes_for(steps: int) -> int:

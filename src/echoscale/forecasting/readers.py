@@ -35,13 +35,13 @@ from echoscale.forecasting.networks import Net, heard
 from echoscale.forecasting.problem import HorizonProblem, Line
 from echoscale.forecasting.rows import Origins
 from echoscale.readouts import splits
-from echoscale.readouts.penalties import UNCHOSEN, choose_by_group, in_units
+from echoscale.readouts.penalties import RELATIVE, ROBUST, UNCHOSEN, choose_by_group, in_units
 from echoscale.readouts.ridge import Readout, ridge
 from echoscale.readouts.splits import Split
 from echoscale.readouts.statistics import Statistics
 
-# Relative penalties to choose from: a finer path takes longer, and the errors of the folds hardly tell its penalties apart.
-RELATIVE = 10.0 ** np.arange(-9, 3.1, 0.5)
+# Relative penalties to choose from.
+PATH = RELATIVE[RELATIVE >= ROBUST]
 # Training rows of a fold, at least: fewer say nothing of penalties.
 LEAST_ROWS = 8
 # Mean square of a feature up to which it counts as constant: its variation is rounding.
@@ -280,7 +280,7 @@ def choose_penalties(parts: Sequence[Statistics], folds: Sequence[Split]) -> tup
     pairs = [pair for pair in splits.pairs(parts, folds) if np.min(pair[0].count) >= LEAST_ROWS]
     if not pairs:
         return np.full(horizons, np.log10(UNCHOSEN)), np.full(horizons, np.inf)
-    best = choose_by_group(pairs, np.arange(width), [np.array([width])], RELATIVE)
+    best = choose_by_group(pairs, np.arange(width), [np.array([width])], PATH)
     return np.log10(best.relative[..., 0]), best.error[..., 0]
 
 

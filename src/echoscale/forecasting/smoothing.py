@@ -31,30 +31,21 @@ from echoscale.data.lags import lagged, season_lag
 from echoscale.data.targets import Ahead
 from echoscale.forecasting.lags import LinearMap, every, of_weights
 from echoscale.forecasting.problem import Line, Problem
-from echoscale.forecasting.weights import ALIKE
+from echoscale.forecasting.weights import ALIKE, LEAST_WEIGHT
 from echoscale.readouts.splits import Split
 
 # Smoothing factors of the lanes: a finer grid takes longer, and its lanes forecast nearly the same.
 ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.999)
 BETAS = (0.01, 0.05, 0.15, 0.4)
 PHIS = (0.8, 0.9, 0.97)
-GAMMAS = (0.001, 0.05, 0.15, 0.4)
 NO_TREND, DAMPED, LINEAR = "smoothing", "damped trend", "linear trend"
 TRENDS = (NO_TREND, DAMPED, LINEAR)
-# Lanes of less weight, relative to the best lane, are left out of a forecast.
-LEAST_WEIGHT = 1e-3
-# Steps over which errors are forgotten: fewer follow a change of the series sooner, more judge the lanes more surely.
-MEMORY = 500
 
-# The grid of the linear maps.
-LEVELS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)  # alpha without a slope
-SLOPES = ((0.2, 0.05), (0.2, 0.2), (0.5, 0.05), (0.5, 0.2), (0.9, 0.05), (0.9, 0.2))  # alpha and beta of a damped slope
-DAMPING = 0.95  # phi of these slopes
-FILTERS = (*((alpha, 0.0, 1.0) for alpha in LEVELS), *((alpha, beta, DAMPING) for alpha, beta in SLOPES))
+# The grid of the linear maps: levels without a slope, and fewer levels with a slope that is damped.
+FILTERS = (*((alpha, 0.0, 1.0) for alpha in ALPHAS), *((a, b, PHIS[-1]) for a in ALPHAS[3::2] for b in BETAS[1:3]))
 SEASONS = ((1.0,), (2 / 3, 1 / 3), (0.46, 0.32, 0.22))  # g
 SHARES = (0.3, 0.6, 1.0)  # c, where there is a season
 MOST_LAGS = 40  # k
-LEAST = 0.02  # of the sum of |f|: lags behind which less is left are dropped
 # Share of the shortest series that a smoother may look back: the first steps cannot judge it, since it has no inputs there.
 REACH = 0.25
 MOST_ROWS = 20_000  # that judge the smoothers, the last ones: more take longer
@@ -79,9 +70,9 @@ class Smoothing:
     seasons : (m, L)
         s.
     squares : (L,)
-        Sum of e^2, the older ones fading.
-    count : float
-        What the sum counts.
+        Sum of e^2.
+    count : int
+        Number of errors in the sum.
     skip : int
         Steps at the start whose errors do not count.
     """
@@ -93,7 +84,7 @@ class Smoothing:
     slope: Floats
     seasons: Floats
     squares: Floats
-    count: float
+    count: int
     skip: int
 
     def step(self, value: float) -> None:
@@ -106,9 +97,8 @@ class Smoothing:
         if value == value:
             error = value - self.level - self.seasons[phase]
             if self.time >= self.skip:
-                fade = 1 - 1 / MEMORY
-                self.squares = fade * self.squares + error**2
-                self.count = fade * self.count + 1
+                self.squares = self.squares + error**2
+                self.count += 1
             self.level = self.level + alpha * error
             self.slope = slope + alpha * beta * error
             self.seasons[phase] += (1 - alpha) * gamma * error
@@ -129,7 +119,7 @@ class Smoothing:
         """The weight of every lane within each of `TRENDS`, (trends, L)."""
         kinds = self.factors[4]
         seasonal = self.factors[3] > 0
-        size = np.maximum(self.squares, 1e-12 * max(self.count, 1.0))
+        size = np.maximum(self.squares, 1e-12 * max(self.count, 1))
         score = -0.5 * self.count * np.log(size) - np.where(seasonal, self.period, 0)
         found = np.zeros((len(TRENDS), len(score)))
         for k in range(len(TRENDS)):
@@ -143,7 +133,7 @@ class Smoothing:
 def begin(values: Floats, period: int | None) -> Smoothing:
     """Lanes before the first value, with levels, slopes and seasons from the first few of them."""
     m = period or 1
-    gammas = (0.0, *GAMMAS) if m > 1 else (0.0,)
+    gammas = (0.0, *BETAS) if m > 1 else (0.0,)
     lanes = [(a, 0.0, 1.0, g, 0.0) for a in ALPHAS for g in gammas]
     lanes += [(a, b, p, g, 1.0) for a in ALPHAS for b in BETAS for p in PHIS for g in gammas]
     lanes += [(a, b, 1.0, g, 2.0) for a in ALPHAS for b in BETAS for g in gammas]
@@ -169,7 +159,7 @@ def begin(values: Floats, period: int | None) -> Smoothing:
         np.where(trending, slope, 0.0),
         np.where(seasonal, seasons[:, None], 0.0),
         np.zeros(factors.shape[1]),
-        0.0,
+        0,
         min(len(first), len(values) // 4),
     )
 
@@ -189,14 +179,14 @@ def responses(factors: Sequence[tuple[float, float, float]], horizon: int, count
     """
     alpha, beta, phi = np.array(factors).T
     none = np.zeros(len(factors))
-    lanes = Smoothing(1, 0, np.stack([alpha, beta, phi, none, none]), none, none, np.zeros((1, len(factors))), none, 0.0, count)
+    lanes = Smoothing(1, 0, np.stack([alpha, beta, phi, none, none]), none, none, np.zeros((1, len(factors))), none, 0, count)
     slopes = _slopes(phi, horizon)
     found = np.empty((count, len(factors)))
     for k in range(count):
         lanes.step(float(k == 0))
         found[k] = lanes.level + slopes * lanes.slope
     left = np.cumsum(np.abs(found)[::-1], axis=0)[::-1]
-    kept = [each[rest > LEAST * rest[0]] for each, rest in zip(found.T, left.T, strict=True)]
+    kept = [each[rest > LEAST_WEIGHT * rest[0]] for each, rest in zip(found.T, left.T, strict=True)]
     return [each / each.sum() for each in kept]
 
 

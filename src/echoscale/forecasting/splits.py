@@ -32,9 +32,6 @@ STEP_FOLDS = 6
 MANY_ROWS = 3000
 # Cuts of the series of `Forecaster`, where readouts are fitted again, and folds before the first cut: more of them take longer.
 CUTS = 4
-ORIGIN_FOLDS = 4
-# Half of the steps between cuts, at least and at most; between these, half a horizon.
-LEAST_APART, MOST_APART = 3, 12
 # Steps before the first cut: this number of seasons, and this number of steps more.
 SEASONS, MORE = 2, 10
 # Share of these steps, at most, that folds leave out where seasons are compared: the others must tell them apart.
@@ -100,16 +97,15 @@ def of_origins(lengths: Sequence[int], period: int, horizon: int, compared: bool
     """
     shortest = min(lengths)
     share = max(0.5, 1 - MOST_JUDGED / shortest, min(least_before(period) / shortest, 0.8))
-    apart = 2 * int(np.clip(horizon // 2, LEAST_APART, MOST_APART))
-    cuts = int(np.clip((1 - share) * shortest // apart, 1, CUTS))
+    cuts = int(np.clip((1 - share) * shortest // horizon, 1, CUTS))
     ends = np.stack([np.append(0, np.linspace(round(share * length), length, cuts + 1).round()) for length in lengths]).astype(
         int
     )
     before = int(ends[:, 1].min())
     skip = min(SEASONS * period + 2, int(MOST_SKIPPED * before)) if compared else 0
     first = skip + horizon if compared else 0
-    gap, segments = min(horizon, (before - first) // (4 * ORIGIN_FOLDS)), range(2 * ORIGIN_FOLDS - 1)
-    edges = [splits.block_edges([end], first, ORIGIN_FOLDS, gap)[0] for end in ends[:, 1]]
+    gap, segments = min(horizon, (before - first) // (4 * CUTS)), range(2 * CUTS - 1)
+    edges = [splits.block_edges([end], first, CUTS, gap)[0] for end in ends[:, 1]]
     folds = tuple(Split(tuple(s for s in segments if abs(s - k) > 1), (k,)) for k in segments[::2])
     return OriginSplits(Splits(edges, folds), ends, skip)
 

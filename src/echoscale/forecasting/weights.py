@@ -22,13 +22,12 @@ from echoscale._internal.types import Flags, Floats
 ALIKE = 1.03
 # Errors beyond this many mean absolute errors of their candidate are clipped: a few of them would decide.
 FAR = 4.0
-# Horizons up to these share weights, which come from the horizons from two thirds of the first to one and a half of the last.
+# Horizons up to these share their weights.
 GROUPS = (2, 6, 12, 24, 48)
-ABOUT = 1.5
 # Candidates that may have weights, the best first: among more of them, chance decides.
 MOST = 12
-# Judged rows that a candidate must have, as a share of the largest number that a candidate has.
-LEAST_SHARE = 0.8
+# Members with smaller weights are left out: they would change the mean little, and take as long as the others.
+LEAST_WEIGHT = 0.01
 
 
 def of_errors(errors: Floats) -> Floats:
@@ -61,7 +60,7 @@ def of_sizes(sizes: Floats, power: float) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def without_small(shares: Floats, least: float) -> Floats:
+def without_small(shares: Floats, least: float = LEAST_WEIGHT) -> Floats:
     """Shares (K, ...) without those below the least, which add up to 1 again."""
     kept = np.where(shares >= least, shares, 0.0)
     return np.asarray(kept / kept.sum(axis=0))
@@ -73,16 +72,15 @@ def by_horizon(errors: Sequence[Floats], usable: Flags) -> Floats:
     edges = [0, *(each for each in GROUPS if each < horizon), horizon]
     found = np.zeros((len(errors), horizon))
     for low, high in pairwise(edges):
-        first, last = int(low / ABOUT), int(np.ceil(high * ABOUT))
-        found[:, low:high] = of_horizons([each[:, first:last] for each in errors], usable)[:, None]
+        found[:, low:high] = of_horizons([each[:, low:high] for each in errors], usable)[:, None]
     return found
 
 
 def of_horizons(errors: Sequence[Floats], usable: Flags) -> Floats:
-    """w, (K,), of horizons that share their weights."""
+    """w, (K,), of horizons that share their weights; 0 for candidates that could not be judged wherever others were."""
     every = np.stack(errors)
     counts = np.isfinite(every).sum(axis=(1, 2))
-    good = np.flatnonzero(usable & (counts > 0) & (counts >= LEAST_SHARE * counts.max()))
+    good = np.flatnonzero(usable & (counts > 0) & (counts == counts.max()))
     found = np.zeros(len(every))
     if not len(good):
         found[usable] = 1 / max(int(usable.sum()), 1)

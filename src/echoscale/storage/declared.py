@@ -463,8 +463,6 @@ CORE = Record(
     scales=Array("B", least=0),
     table=Array(f"{len(GRID)} H"),
     floors=Array("B", finite=False),
-    usual=Array("H", least=0),
-    share=Plain(lambda value, name: min(checks.non_negative(value, name), 1.0)),
     edges=Array("B ?", kind="i", least=0),
     views=Many(VIEW, list),
     parts=Many(PART, list),
