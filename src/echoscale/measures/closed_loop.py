@@ -66,9 +66,11 @@ class ClosedLoop:
 
     @cached_property
     def errors(self) -> Floats:
-        """Standard errors of the exponents, (k,): from blocks of time for one draw, from the draws for several."""
-        draws = self.data.sizes["draw"]
-        return np.asarray(self.data.error[0] if draws == 1 else self.data.exponent.std("draw", ddof=1) / draws**0.5)
+        """Standard errors of the exponents, (k,): from blocks of time, or from the draws where that is larger."""
+        draws, exponents = self.data.sizes["draw"], self.data.exponent
+        within = np.sqrt((self.data.error**2).mean("draw") / draws)
+        between = exponents.std("draw", ddof=1) / draws**0.5 if draws > 1 else within
+        return np.asarray(np.maximum(within, between))
 
     @cached_property
     def dimension(self) -> float | None:
@@ -99,8 +101,8 @@ class ClosedLoop:
             of_error, of_spread = (None if each is None else largest * each for each in (error, spread))
             rows.append(("valid time, Lyapunov times", largest * float(times.mean()), of_error, of_spread))
         title = f"Closed loop of {self.data.sizes['draw']} model{'s' * several}, dt = {self.data.attrs['dt']:g}"
-        source = "the draws" if several else f"{BLOCKS} blocks of time and {times.shape[1]} origins"
-        notes = [f"Error: standard error, from {source}."]
+        over = "draws" if several else "origins"
+        notes = [f"Error: standard error over {'draws or ' * several}{BLOCKS} blocks of time; of valid times, over {over}."]
         if self.dimension is None:
             notes.append("The dimension needs more exponents: the sum of these is not negative.")
         return Table(("measure", "value", "error", "spread over draws"), tuple(rows), title, tuple(notes))

@@ -92,9 +92,7 @@ class Net(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="steps")
-def network_from_now(
-    net: Any, state: dynamics.State, window: npt.ArrayLike, steps: int, known: jax.Array | None = None
-) -> jax.Array:
+def network_from_now(net: Any, state: Any, window: Any, steps: int, known: jax.Array | None = None) -> jax.Array:
     """`from_now` of a network, or of another pytree with `step` and `read`."""
     return from_now(net.step, net.read, state, window, steps, known)
 
