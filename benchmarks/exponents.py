@@ -1,11 +1,11 @@
 """Lyapunov exponents of fitted closed loops: are they those of the system behind the data?
 
     Lorenz                       NVAR of degree 4 on the last value, and networks of 300 neurons; published 0.9056, 0, -14.5723
-    Kuramoto-Sivashinsky (22)    networks of 500 neurons; ten exponents beside two published spectra
+    Kuramoto-Sivashinsky (22)    networks of 500 neurons; ten exponents beside a published spectrum
 
 Every model is fitted one step ahead and measured by `es.measures.closed_loop` on held-out data: exponents with their errors,
-and valid times. Penalties and the network for Lorenz were set on other series and draws; the network for Kuramoto-Sivashinsky is
-that set by hand in closed_loop.py. A network must forget faster than the system contracts, hence its small spectral radius.
+and valid times. Penalties and the network for Lorenz were set on other series and draws, the network for Kuramoto-Sivashinsky
+by hand in closed_loop.py. A network must forget faster than the system contracts, hence its small spectral radius.
 
     python benchmarks/exponents.py            two core-minutes
     python benchmarks/exponents.py --quick    seconds
@@ -23,10 +23,7 @@ import numpy as np
 import echoscale as es
 
 LORENZ = {"Sprott 2003": [0.9056, 0.0, -14.5723]}
-KURAMOTO = {
-    "Edson et al. 2019": [0.043, 0.003, 0.002, -0.004, -0.008, -0.185, -0.253, -0.296, -0.309, -1.965],
-    "Cvitanović et al. 2010": [0.048, 0.0, 0.0, -0.003, -0.189, -0.256, -0.290, -0.310, -1.963, -1.967],
-}
+KURAMOTO = {"Cvitanović et al. 2010": [0.048, 0.0, 0.0, -0.003, -0.189, -0.256, -0.290, -0.310, -1.963, -1.967]}
 SEED, DRAWS = 5, (10, 11, 12)  # of the series and of the networks
 NETWORK = es.single(300, leak_rate=1.0, spectral_radius=0.1, input_scaling=0.1, bias_scaling=0.3)
 FIELD = es.single(500, leak_rate=1.0, spectral_radius=0.25, input_scaling=0.3, bias_scaling=1.5, input_connections=1)

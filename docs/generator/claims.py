@@ -625,6 +625,9 @@ QUOTED = [
     Quoted("data.md", "The 60,000 sequences take 188 MB", "60,000 × 784 × 4 bytes"),
     Quoted("data.md", "may be silent for 10 seconds, and everything together take 10 minutes", "limits in the code"),
     Quoted("data.md", "CC BY-SA 3.0", "a licence"),
+    Quoted(
+        "measures.md", "Edson et al. (2019) found 0.043 for the", "Lyapunov exponents of the Kuramoto-Sivashinsky PDE, size 22"
+    ),
     Quoted("data.md", "CC BY 4.0", "a licence"),
     Quoted("paper.md", "The paper's 0.64 and 0.75 appear", "the paper, on Fig. 4G"),
     Quoted("paper.md", "A joint accuracy of 0.75 is impossible", "the paper, on Fig. 4G"),
