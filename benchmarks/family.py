@@ -8,7 +8,7 @@ Every readout sees 100 states. Inputs are standardised. For every model and task
 ranges below; the point and the ridge penalty (at least 1e-8, relative) with the least validation error on draw 0 are kept, and
 judged on other draws of series and weights.
 
-    python benchmarks/family.py            a few core-minutes; resumes from --folder
+    python benchmarks/family.py            10 core-minutes; resumes from --folder
     python benchmarks/family.py --quick    seconds
 """
 
@@ -31,8 +31,10 @@ Numbers = dict[str, float]
 
 WASHOUT, TRAIN, VALID, TEST = 100, 1900, 1000, 2000  # steps, one after another
 PENALTIES = np.logspace(-8, 0, 17)  # times the mean squared state
-UNITS, POINTS, DRAWS = 100, 24, 6  # draw 0 chooses, the others judge
+UNITS, POINTS = 100, 60
+CHOOSES, JUDGE = 0, (11, 12, 13, 14, 15)  # draws of series and weights
 HORIZON, TIMESCALES = 84, (3.0, 30.0)
+LONGEST = 10  # stride of NVAR
 OWN: dict[str, Any] = {"normalise": False, "spectral_radius": 1.0}  # matrices as they are
 
 TASKS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
@@ -183,14 +185,22 @@ def legendre(n: int, rng: np.random.Generator, p: Numbers) -> es.Network:
 
 
 def nvar(n: int, rng: np.random.Generator, p: Numbers) -> es.Network:
-    k = lags(n, p)
+    """One line for all points, as long as the longest, so that all run in one compiled program."""
+    k = max(n, LONGEST * quadratic_lags(n))
     return es.single(k, topology=np.eye(k, k=-1), input_weights=np.eye(k)[0], activation="identity", **OWN)
 
 
-def lags(n: int, p: Numbers) -> int:
-    """At most n columns: all k lags, or also their k (k + 1) / 2 products."""
-    most = int((np.sqrt(8 * n + 9) - 3) / 2) if p["degree"] > 1.5 else n
-    return max(round(most * p["lags"]), 1)
+def quadratic_lags(n: int) -> int:
+    """The largest k with k lags and k (k + 1) / 2 products in n columns."""
+    return int((np.sqrt(8 * n + 9) - 3) / 2)
+
+
+def window(n: int, p: Numbers) -> tuple[slice, bool]:
+    """k lags and their products, a stride apart; or k lags in succession."""
+    products = p["degree"] > 1.5
+    stride = round(p["stride"]) if products else 1
+    k = max(round((quadratic_lags(n) if products else n) * p["lags"]), 1)
+    return slice(None, k * stride, stride), products
 
 
 def legendre_memory(q: int, theta: float) -> tuple[Floats, Floats]:
@@ -222,7 +232,7 @@ MODELS = (
     Model(
         "EuSN",
         euler,
-        {"step": LEAK, "omega": Range(0.01, 1.0), "gamma": Range(0.01, 1.0), "gain": GAIN, "bias": BIAS},
+        {"step": LEAK, "omega": Range(0.001, 1.0), "gamma": Range(0.01, 1.0), "gain": GAIN, "bias": BIAS},
         second,
     ),
     Model("RMN", memory, {"leak": LEAK, "coupling": Range(0.01, 1.0), "ring": Range(0.9, 0.999, log=False), **USUAL}),
@@ -232,8 +242,8 @@ MODELS = (
     Model(
         "NVAR",
         nvar,
-        {"lags": Range(0.05, 1.0, log=False), "degree": Range(1.0, 2.0, log=False)},
-        lambda n, p: (slice(None), p["degree"] > 1.5),
+        {"lags": Range(0.05, 1.0, log=False), "degree": Range(1.0, 2.0, log=False), "stride": Range(1.0, LONGEST)},
+        window,
     ),
 )
 
@@ -259,7 +269,7 @@ def errors(x: Floats, y: Floats, train: slice, test: slice, penalties: Floats) -
     return np.asarray(np.sqrt((off**2).mean(axis=0) / y[test].var()))
 
 
-def outcome(name: str, task: str, points: int, draws: int, units: int, share: float) -> common.Arrays:
+def outcome(name: str, task: str, points: int, draws: Sequence[int], units: int, share: float) -> common.Arrays:
     """One model on one task: the chosen point and penalty, its validation error and its test errors on other draws."""
     model = next(each for each in MODELS if each.name == name)
     train, valid, test = (round(share * steps) for steps in (TRAIN, VALID, TEST))
@@ -269,14 +279,14 @@ def outcome(name: str, task: str, points: int, draws: int, units: int, share: fl
         u, y = TASKS[task](end + test, draw)
         return (u - u[:middle].mean()) / u[:middle].std(), y[:, 0]
 
-    u, y = data(0)
+    u, y = data(CHOOSES)
     search = np.random.default_rng(0)  # the same shares for all models
     best: tuple[float, Numbers, float] = (np.inf, {}, 0.0)
     for _ in range(points):
         shares = search.random(8)
         numbers = {key: each.value(share) for (key, each), share in zip(model.ranges.items(), shares, strict=False)}
         with np.errstate(over="ignore", invalid="ignore"):
-            x = columns(model, units, numbers, u, 0)
+            x = columns(model, units, numbers, u, CHOOSES)
         if not np.abs(x).max() < 1e6:  # also NaN: a memory that grows without bound
             continue
         found = errors(x, y, slice(begin, middle), slice(middle, end), PENALTIES)
@@ -284,7 +294,7 @@ def outcome(name: str, task: str, points: int, draws: int, units: int, share: fl
             best = float(found.min()), numbers, float(PENALTIES[found.argmin()])
     least, numbers, penalty = best
     judged = []
-    for draw in range(1, draws):
+    for draw in draws:
         u, y = data(draw)
         x = columns(model, units, numbers, u, draw)
         judged.append(errors(x, y, slice(begin, end), slice(end, None), np.array([penalty]))[0])
@@ -294,7 +304,7 @@ def outcome(name: str, task: str, points: int, draws: int, units: int, share: fl
 
 def measure(options: argparse.Namespace) -> common.Raw:
     """Every model on every task."""
-    size = (2, 3, 12, 0.1) if options.quick else (POINTS, DRAWS, UNITS, 1.0)
+    size = (2, JUDGE[:2], 12, 0.1) if options.quick else (POINTS, JUDGE, UNITS, 1.0)
     points, draws, units, share = size
     tasks = ["NARMA10"] if options.quick else list(TASKS)
     jobs = {
@@ -302,7 +312,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
             "name": model.name,
             "task": task,
             "points": points,
-            "draws": draws,
+            "draws": list(draws),
             "units": units,
             "share": share,
         }
@@ -312,7 +322,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
     folder, processes = (None, 0) if options.quick else (options.folder, options.processes)
     done = common.resumed(outcome, jobs, folder, processes, options.minutes)
     outcomes = [{"model": jobs[key]["name"], "task": jobs[key]["task"], **each} for key, each in done.items()]
-    settings = {"points": points, "draws": draws, "units": units, "steps": [WASHOUT, TRAIN, VALID, TEST], "tasks": tasks}
+    settings = {"points": points, "draws": list(draws), "units": units, "steps": [WASHOUT, TRAIN, VALID, TEST], "tasks": tasks}
     numbers = {model.name: len(model.ranges) for model in MODELS}
     return {"settings": settings, "numbers": numbers, "outcomes": outcomes, "complete": len(done) == len(jobs)}
 
@@ -330,8 +340,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"Test NRMSE, ± standard error over {settings['draws'] - 1} draws of series and weights. {settings['units']} states in "
-        f"every readout, {settings['points']} random points for every model and task, chosen on draw 0.",
+        f"Test NRMSE, ± standard error over {len(settings['draws'])} draws of series and weights. {settings['units']} columns "
+        f"in every readout, {settings['points']} random points for every model and task, chosen on another draw.",
         "",
         *common.rows(("model", "numbers searched", *settings["tasks"]), body),
         "",
