@@ -25,7 +25,7 @@ import echoscale as es
 LORENZ = {"Sprott 2003": [0.9056, 0.0, -14.5723]}
 KURAMOTO = {"Cvitanović et al. 2010": [0.048, 0.0, 0.0, -0.003, -0.189, -0.256, -0.290, -0.310, -1.963, -1.967]}
 SEED, DRAWS = 5, (10, 11, 12)  # of the series and of the networks
-NETWORK = es.single(300, leak_rate=1.0, spectral_radius=0.1, input_scaling=0.1, bias_scaling=0.3)
+NETWORK = es.single(300, leak_rate=1.0, spectral_radius=0.1, input_scaling=0.3, bias_scaling=1.0)
 FIELD = es.single(500, leak_rate=1.0, spectral_radius=0.25, input_scaling=0.3, bias_scaling=1.5, input_connections=1)
 
 
@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace) -> common.Raw:
 
     add("Lorenz", "NVAR, degree 4", LORENZ, nvar, u, train, steps, 0.02, 3)
     if not options.quick:
-        add("Lorenz", "300 neurons", LORENZ, regressors(NETWORK, 1e-7), u, train, steps, 0.02, 3)
+        add("Lorenz", "300 neurons", LORENZ, regressors(NETWORK, 1e-9), u, train, steps, 0.02, 3)
         field = es.tasks.kuramoto_sivashinsky(20_000 + 5000, seed=SEED)[0]
         add("Kuramoto-Sivashinsky", "500 neurons", KURAMOTO, regressors(FIELD, 1e-4), field, 20_000, 20_000, 0.25, 10)
     return {"systems": systems}
