@@ -74,6 +74,17 @@ def falls_at_every_level() -> bool:
     return bool((ends.diff("path_step") < 0).all())
 
 
+def family_error(model: str, task: str) -> float:
+    """Mean test error of a model of the family."""
+    runs = benchmark("family")["outcomes"]
+    return float(np.mean(next(each["test"] for each in runs if (each["model"], each["task"]) == (model, task))))
+
+
+def family_order(task: str) -> list[str]:
+    """The models of the family, the least error first."""
+    return sorted(benchmark("family")["numbers"], key=lambda model: family_error(model, task))
+
+
 def exponents_off(place: int) -> list[float]:
     """Exponents of a closed loop: distance from the published ones, in errors."""
     each = benchmark("exponents")["systems"][place]
@@ -473,6 +484,22 @@ def no_measure_says_all() -> bool:
 
 
 FACTS = [
+    Fact(
+        "family.md",
+        "The leak rates of a hierarchy whose levels all receive the input fit the slow averages",
+        lambda: family_order("averages")[0] == "hierarchical, input to all",
+    ),
+    Fact(
+        "family.md",
+        "rings and delay lines fit NARMA10",
+        lambda: set(family_order("NARMA10")[:3]) == {"RMN", "ResESN", "delay line"},
+    ),
+    Fact(
+        "family.md",
+        "plain leaky neurons fit the smooth",
+        lambda: set(family_order("Mackey-Glass")[:3]) == {"deep ESN", "leaky ESN", "hierarchical, input to all"},
+    ),
+    Fact("family.md", "The Euler state network fails on the averages", lambda: family_error("EuSN", "averages") > 1),
     Fact("measures.md", "NVAR has all three exponents of Lorenz within two errors", lambda: max(exponents_off(0)) < 2),
     Fact(
         "measures.md",
