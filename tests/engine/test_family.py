@@ -158,7 +158,7 @@ def test_products_of_a_delay_line_are_the_columns_of_nvar(named: Named) -> None:
     """The same predictions, once no window reaches back before the start."""
     steps = np.random.default_rng(2).uniform(-1, 1, 300)
     target = steps**2 + 0.5 * np.roll(steps, 3) * np.roll(steps, 11)
-    given = {"ridge": 1e-6, "scale": None}
+    given: Named = {"ridge": 1e-6, "scale": None}
     ours = named["model"].set_params(**given, washout=11, dtype="float64").fit(steps[:, None], target)
     theirs = es.NVAR(lags=12, **given).fit(steps[:, None], target)
     assert ours.readout_.coef.shape == theirs.readout_.coef.shape

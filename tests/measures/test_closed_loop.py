@@ -23,7 +23,7 @@ def henon(length: int) -> np.ndarray:
 
 
 def waves(length: int) -> np.ndarray:
-    return np.sin(np.arange(length)[:, None] * [0.3, 0.47]) + np.sin(0.11 * np.arange(length))[:, None]
+    return np.asarray(np.sin(np.arange(length)[:, None] * [0.3, 0.47]) + np.sin(0.11 * np.arange(length))[:, None])
 
 
 def esn(network: es.Network, inputs: int = 1, **options: Any) -> es.ESNRegressor:
@@ -184,7 +184,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="this model has output feedback"):
         closed_loop(fed, u)
     with pytest.raises(TypeError, match=r"ESNFeatures has no closed loop: give an ESNRegressor or an NVAR"):
-        closed_loop(es.ESNFeatures(), u)  # type: ignore[arg-type]
+        closed_loop(es.ESNFeatures(), u)
     with pytest.raises(ValueError, match="model is an empty list"):
         closed_loop([], u)
     with pytest.raises(ValueError, match=r"k=3 exponents of a loop with 2 states and inputs: there are at most 2"):

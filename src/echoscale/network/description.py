@@ -454,7 +454,10 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
-    """Warns of spectral radii of 1 or above; without `normalise`, the number is a plain factor. Python shows the same text once, so a sweep does not repeat the warning."""
+    """Warns of spectral radii of 1 or above; without `normalise`, the number is a plain factor.
+
+    Python shows the same text once, so a sweep does not repeat the warning.
+    """
     large = []
     for k, each in enumerate(reservoirs):
         if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
