@@ -63,7 +63,7 @@ dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/check_dist.py dist
 
 # All that fits a machine without a GPU: hours on two cores. Those with a folder of jobs go on where they were stopped.
-BENCH_ALL := speed online psmnist storage choices walks suggest memory_maps narma_seeds narma_kinds kinds levels psmnist_memory telegraph tuning closed_loop feedback tutorials regressor real_data simple_methods forecasting driven classification
+BENCH_ALL := speed online psmnist storage choices walks suggest memory_maps narma_seeds narma_kinds kinds family exponents levels psmnist_memory telegraph tuning closed_loop feedback tutorials regressor real_data simple_methods forecasting driven classification
 bench-all: $(BENCH_VENV)/.ready out/real_series.npz out/more_series.npz out/sequence_sets.npz
 	for name in $(BENCH_ALL); do $(BENCH_VENV)/bin/python benchmarks/$$name.py || exit 1; done
 

@@ -74,6 +74,24 @@ def falls_at_every_level() -> bool:
     return bool((ends.diff("path_step") < 0).all())
 
 
+def family_error(model: str, task: str) -> float:
+    """Mean test error of a model of the family."""
+    runs = benchmark("family")["outcomes"]
+    return float(np.mean(next(each["test"] for each in runs if (each["model"], each["task"]) == (model, task))))
+
+
+def family_order(task: str) -> list[str]:
+    """The models of the family, the least error first."""
+    return sorted(benchmark("family")["numbers"], key=lambda model: family_error(model, task))
+
+
+def exponents_off(place: int) -> list[float]:
+    """Exponents of a closed loop: distance from the published ones, in errors."""
+    each = benchmark("exponents")["systems"][place]
+    [published] = each["published"].values()
+    return [abs(a - b) / e for a, b, e in zip(each["exponents"], published, each["errors"], strict=True)]
+
+
 def rises_from_every_start() -> bool:
     """Fig. 3: the first leak rate, online, strong coupling."""
     path = figure(3)["online_path"].sel(path_surface="NARMA10, strong", leak="alpha1")
@@ -459,6 +477,40 @@ def no_measure_says_all() -> bool:
 
 
 FACTS = [
+    Fact(
+        "family.md",
+        "The leak rates of a hierarchy whose levels all receive the input fit the slow averages",
+        lambda: family_order("averages")[0] == "hierarchical, input to all",
+    ),
+    Fact(
+        "family.md",
+        "rings and delay lines fit NARMA10",
+        lambda: set(family_order("NARMA10")[:3]) == {"RMN", "ResESN", "delay line"},
+    ),
+    Fact(
+        "family.md",
+        "plain leaky neurons fit the smooth",
+        lambda: set(family_order("Mackey-Glass")[:3]) == {"deep ESN", "leaky ESN", "hierarchical, input to all"},
+    ),
+    Fact("family.md", "The Euler state network fails on the averages", lambda: family_error("EuSN", "averages") > 1),
+    Fact(
+        "measures.md",
+        "NVAR and the networks have all three exponents of Lorenz within two errors",
+        lambda: max(exponents_off(0) + exponents_off(1)) < 2,
+    ),
+    Fact(
+        "measures.md",
+        "Its first exponent, and the fifth to the eighth, are within two errors of the published ones",
+        lambda: max(exponents_off(2)[:1] + exponents_off(2)[4:8]) < 2,
+    ),
+    Fact(
+        "measures.md",
+        "The second and the fourth are off by more, and the last two differ from draw to draw",
+        lambda: (
+            min(exponents_off(2)[1:4:2]) > 2
+            and bool((np.ptp(np.array(benchmark("exponents")["systems"][2]["draws"])[:, 8:], axis=0) > 0.3).all())
+        ),
+    ),
     Fact("README.md", "A residual first level was best, or tied for best, on [eight of nine tasks]", residual_is_best),
     Fact("levels.md", "was best, or tied for best, [on eight of nine tasks]", residual_is_best),
     Fact("levels.md", "Five levels have a smaller error than two in all five seeds", five_beat_two),
@@ -625,6 +677,9 @@ QUOTED = [
     Quoted("data.md", "The 60,000 sequences take 188 MB", "60,000 × 784 × 4 bytes"),
     Quoted("data.md", "may be silent for 10 seconds, and everything together take 10 minutes", "limits in the code"),
     Quoted("data.md", "CC BY-SA 3.0", "a licence"),
+    Quoted(
+        "measures.md", "Edson et al. (2019) found 0.043 for the", "Lyapunov exponents of the Kuramoto-Sivashinsky PDE, size 22"
+    ),
     Quoted("data.md", "CC BY 4.0", "a licence"),
     Quoted("paper.md", "The paper's 0.64 and 0.75 appear", "the paper, on Fig. 4G"),
     Quoted("paper.md", "A joint accuracy of 0.75 is impossible", "the paper, on Fig. 4G"),

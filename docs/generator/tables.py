@@ -553,7 +553,40 @@ def classification() -> str:
     return table(header, rows, numbers=True)
 
 
+def family() -> str:
+    """Test errors of the models of the family, the least of every task in bold."""
+    raw = benchmark("family")
+    if raw is None:
+        return NOT_YET.format("family")
+    tasks = raw["settings"]["tasks"]
+    found = {(each["model"], each["task"]): spread(each["test"]) for each in raw["outcomes"]}
+    least = {task: min(found[model, task].mean for model in raw["numbers"]) for task in tasks}
+    rows = []
+    for model, count in raw["numbers"].items():
+        marks = ["**" * (found[model, task].mean == least[task]) for task in tasks]
+        cells = [f"{mark}{found[model, task]:3}{mark}" for mark, task in zip(marks, tasks, strict=True)]
+        rows.append([model.replace("ES2N", "ES²N"), count, *cells])
+    return table(("", "numbers searched", *tasks), rows, numbers=True)
+
+
+def exponents() -> str:
+    """Exponents of closed loops beside published ones."""
+    raw = benchmark("exponents")
+    if raw is None:
+        return NOT_YET.format("exponents")
+    rows = []
+    for each in raw["systems"]:
+        pairs = zip(each["exponents"], each["errors"], strict=True)
+        ours = " · ".join(f"{value:.3f} ± {error:.3f}".replace("-", "−") for value, error in pairs)
+        rows.append([f"{each['system']}, {each['model']}", ours])
+        for name, values in each["published"].items():
+            rows.append([f"published: {name}", " · ".join(f"{value:.3f}".replace("-", "−") for value in values)])
+    return table(("", "exponents per unit of time"), list(dict.fromkeys(map(tuple, rows))))
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "family": family,
+    "exponents": exponents,
     "classification": classification,
     "closed-loop": closed_loop,
     "feedback": feedback,

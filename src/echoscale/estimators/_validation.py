@@ -41,6 +41,17 @@ def are_many(X: SeriesLike) -> bool:
     return is_list_of_series(X) or axes(X) >= 3
 
 
+def check_loop(model: Any, warmup: object) -> None:
+    """Refuses a closed loop of a model whose outputs are not its next inputs, and one that begins after an unknown value."""
+    if model.no_forecast_:
+        raise ValueError(
+            f"forecast makes outputs the next inputs, but {model.no_forecast_} Fit a model to predict its own next input: "
+            "fit(u[:-1], u[1:])."
+        )
+    if warmup is None and np.isnan(model.last_target_).any():
+        raise ValueError("the last target is NaN, and a forecast begins after it: give the last known values as warmup.")
+
+
 def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True) -> Series:
     """Checked inputs without targets; sets `n_features_in_` of the model on its first fit."""
     features = None if reset else model.n_features_in_

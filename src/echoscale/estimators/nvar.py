@@ -6,10 +6,9 @@ y(t) = W (z, z_i z_j, ...) + b,   z = (u(t), u(t - s), ..., u(t - (k - 1) s))   
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +25,8 @@ from echoscale.data.lags import lagged, latest
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, SeriesLike
 from echoscale.data.targets import why_not_next_input
-from echoscale.engine.devices import precision_and_device
 from echoscale.estimators import _validation
-from echoscale.estimators._validation import as_given, counted, explained_share, last_rows, map_given
+from echoscale.estimators._validation import as_given, check_loop, counted, explained_share, last_rows, map_given
 from echoscale.readouts import closed_loop, fit, penalties, splits
 from echoscale.readouts.penalties import RidgeCurve
 from echoscale.readouts.ridge import Readout
@@ -37,6 +35,27 @@ from echoscale.readouts.statistics import Statistics, of_rows
 MOST_PRODUCTS = 10_000
 # Numbers in one block of rows of features: 32 MB.
 BLOCK = 1 << 22
+
+
+class Products(NamedTuple):
+    """The map of a free run: products of the last inputs (W, B), newest first, and their weights, scaled.
+
+    coef (F, products), intercept (F,), places (products, degree) of the factors in (1, inputs)
+    """
+
+    coef: Floats
+    intercept: Floats
+    places: Indices
+
+    def step(self, state: tuple[()], window: jax.Array) -> tuple[()]:
+        """There is no state beside the inputs."""
+        return state
+
+    def read(self, state: tuple[()], window: jax.Array) -> jax.Array:
+        """The next inputs, (F, B)."""
+        table = jnp.concatenate([jnp.ones((1, window.shape[1])), window])
+        products = jnp.prod(table[self.places], axis=1)
+        return jnp.matmul(self.coef, products, precision="highest") + self.intercept[:, None]
 
 
 @hints.options
@@ -277,35 +296,38 @@ class NVAR(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "readout_")
         steps = checks.integer(steps, "steps", minimum=1)
-        if self.no_forecast_:
-            raise ValueError(
-                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
-                "fit(u[:-1], u[1:])."
-            )
+        return closed_loop.forecast(self.loop(warmup), steps)
+
+    def loop(self, warmup: SeriesLike | None = None, *, dtype: str | None = None) -> closed_loop.Loop:
+        """Returns the closed loop of `forecast` as a map of its last inputs, for `echoscale.measures.closed_loop`.
+
+        Parameters
+        ----------
+        warmup : (T, F), (B, T, F), list of (T_b, F) or None
+            Series after which the loop begins. None: the training data.
+        dtype : "float64" or None
+            Precision, always float64.
+
+        Returns
+        -------
+        Loop
+            Readout and last inputs, in units of the model.
+        """
+        check_is_fitted(self, "readout_")
+        check_loop(self, warmup)
         features = self.n_features_in_
         if warmup is None:
-            if np.isnan(self.last_target_).any():
-                raise ValueError(
-                    "the last target is NaN, and a forecast begins after it: give the last known values as warmup."
-                )
             past = np.concatenate([self.scaling_.forward(self.last_target_), self.state_], axis=-1)
         else:
             series = self.scaling_.apply(_validation.inputs(self, warmup, reset=False))
             whole = [latest(u, self.washout_ + 1).ravel() for u in series.values]
             past = whole[0] if series.kind == "one" else np.stack(whole)
-        windows = np.atleast_2d(past).reshape(-1, self.washout_ + 1, features)
-        readout, scaling = self.readout_, self.scaling_
-        with precision_and_device(np.float64, "cpu"):
-            made = _forecast(
-                windows.transpose(1, 2, 0),
-                readout.coef / scaling.spread[:, None],
-                scaling.forward(readout.intercept),
-                self._places(features),
-                int(self.stride),
-                1 << (steps - 1).bit_length(),  # a power of two, so that other horizons rarely need a compilation
-            )
-        result = scaling.back(np.array(made)[:steps].transpose(2, 0, 1))
-        return result if np.ndim(past) == 2 else result[0]
+        readout, scaling, places = self.readout_, self.scaling_, self._places(features)
+        # Number z_j of (1, z) is number s F (j - 1) // F + (j - 1) % F + 1 of (1, all inputs of the window).
+        lag, feature = np.divmod(places - 1, features)
+        places = np.where(places > 0, lag * int(self.stride) * features + feature + 1, 0)
+        net = Products(readout.coef / scaling.spread[:, None], scaling.forward(readout.intercept), places)
+        return closed_loop.Loop(net, (), np.atleast_2d(past).T, scaling, np.ndim(past) == 1, "cpu")
 
     def _check_parameters(self) -> Floats | None:
         """The penalties, as an array, or None for "auto"."""
@@ -406,19 +428,3 @@ def _statistics(pieces: Sequence[tuple[Floats, Floats]], places: Indices) -> Sta
         for a in range(0, len(z), block):
             whole = whole + of_rows(_products(z[a : a + block], places), y[a : a + block])
     return whole
-
-
-@partial(jax.jit, static_argnames=("stride", "steps"))
-def _forecast(
-    window: jax.Array, coef: jax.Array, intercept: jax.Array, places: jax.Array, stride: int, steps: int
-) -> jax.Array:
-    """(steps, F, B) from the last inputs (span + 1, F, B), newest first; W (F, products) and b give the next input, scaled."""
-    span, features, count = window.shape
-
-    def read(_: None, window: jax.Array) -> jax.Array:
-        z = window.reshape(span, features, count)[::stride].reshape(-1, count)
-        table = jnp.concatenate([jnp.ones((1, count)), z])
-        products = jnp.prod(table[places], axis=1)
-        return jnp.matmul(coef, products, precision="highest") + intercept[:, None]
-
-    return closed_loop.from_now(lambda none, _: none, read, None, window.reshape(-1, count), steps)

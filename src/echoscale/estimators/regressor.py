@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from echoscale.data.scaling import scaling_of
 from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
 from echoscale.data.targets import NOT_SHOWN, why_not_next_input
 from echoscale.estimators import _validation
-from echoscale.estimators._validation import RandomState, explained_share, map_given
+from echoscale.estimators._validation import RandomState, check_loop, explained_share, map_given
 from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
 from echoscale.readouts import closed_loop, penalties, splits
@@ -362,24 +363,34 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         """
         self._check_ready()
         steps = checks.integer(steps, "steps", minimum=1)
+        return closed_loop.forecast(self.loop(warmup), steps)
+
+    def loop(self, warmup: SeriesLike | None = None, *, dtype: str | None = None) -> closed_loop.Loop:
+        """Returns the closed loop of `forecast` as a map of its state, for `echoscale.measures.closed_loop`.
+
+        Parameters
+        ----------
+        warmup : (T, F), (B, T, F), list of (T_b, F) or None
+            Series after which the loop begins. None: the training data.
+        dtype : "float32", "float64" or None
+            Precision of the network. None: that of the model.
+
+        Returns
+        -------
+        Loop
+            Step, readout, state and last inputs, in units of the network.
+        """
+        self._check_ready()
         if self.esn_.n_outputs:
             raise ValueError(
                 "forecast makes outputs the next inputs; this model has output feedback, and receives its outputs beside its "
                 "inputs: predict(X, state=model.state_), where X are the inputs of the steps to come."
             )
-        if self.no_forecast_:
-            raise ValueError(
-                f"forecast makes outputs the next inputs, but {self.no_forecast_} Fit a model to predict its own next input: "
-                "fit(u[:-1], u[1:])."
-            )
-        steps_of_model = self._fitted_steps()
-        esn, columns = steps_of_model.esn, steps_of_model.columns
+        check_loop(self, warmup)
+        steps = self._fitted_steps()
+        columns, esn = steps.columns, steps.esn if dtype is None else replace(steps.esn, dtype=dtype)
         if warmup is None:
-            if np.isnan(self.last_target_).any():
-                raise ValueError(
-                    "the last target is NaN, and a forecast begins after it: give the last known values as warmup."
-                )
-            # The last target is a value of the series too: the network receives it before the forecast begins.
+            # The last target is a value of the series too: the network receives it before the loop begins.
             last_input = self.scaling_.forward(self.last_target_)
             state = esn.step(last_input, self.state_[..., : esn.units])
             inputs = np.concatenate([last_input, self.state_[..., esn.units :]], axis=-1)
@@ -388,7 +399,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             state = esn.run_chunks(series)
             ends = [latest(each, max(int(columns.inputs or 0), 1)).ravel() for each in series.values]
             inputs = ends[0] if series.kind == "one" else np.stack(ends)
-        return closed_loop.forecast(esn, self.readout_, columns, state, inputs, steps, self.scaling_)
+        return closed_loop.of_network(esn, self.readout_, columns, state, inputs, self.scaling_)
 
     def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
         """A network for these data; washout=None is for streams."""

@@ -1,6 +1,7 @@
-"""Measures of memory and computation in a network, each for a whole grid: capacities, ranks, exponents, consistency."""
+"""Measures of memory and computation in a network, each for a whole grid, and of the closed loop of a fitted model."""
 
 from echoscale.measures.capacity import processing_capacity
+from echoscale.measures.closed_loop import ClosedLoop, closed_loop
 from echoscale.measures.consistency import consistency, echo_index
 from echoscale.measures.inputs import noise
 from echoscale.measures.lyapunov import lyapunov_exponents
@@ -10,7 +11,9 @@ from echoscale.measures.ranks import dimension, ranks
 from echoscale.measures.results import plot
 
 __all__ = [
+    "ClosedLoop",
     "Measured",
+    "closed_loop",
     "consistency",
     "dimension",
     "echo_index",

@@ -8,6 +8,7 @@ With weak input the largest is log |lambda|max of the linear regime. The sum of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -118,38 +119,38 @@ def _mean_logs(esn: ESN, hyper: Hyper, u: Floats, start: Floats, every: int, fir
             inputs = np.zeros((chunk * every, u.shape[1], 1))
             part = u[begin * every : (begin + len(here)) * every]
             inputs[: len(part), :, 0] = part
-            live = np.zeros(chunk)
-            live[: len(here)] = here
-            state, directions, made = _stretches(weights, numbers, state, directions, inputs, live, every, esn.sizes)
-            logs += np.asarray(made)
+            state, directions, made = _driven(weights, numbers, state, directions, inputs, every)
+            logs += np.asarray(made)[: len(here)][here].sum(axis=0)
     return np.asarray(logs / (counted.sum() * every))
 
 
-@partial(jax.jit, static_argnames=("every", "sizes"), compiler_options=COMPILER_OPTIONS)
-def _stretches(
-    weights: Weights,
-    hyper: Hyper,
-    state: State,
-    directions: jax.Array,
-    u: jax.Array,
-    live: jax.Array,
-    every: int,
-    sizes: tuple[int, ...],
+@partial(jax.jit, static_argnames="every", compiler_options=COMPILER_OPTIONS)
+def _driven(
+    weights: Weights, hyper: Hyper, state: State, directions: jax.Array, u: jax.Array, every: int
 ) -> tuple[State, jax.Array, jax.Array]:
-    """The last states and directions (H, N, k), and the sum of log |R_ii| (H, k) over the live stretches."""
-    cuts = np.cumsum(sizes)[:-1].tolist()
+    """`stretches` of a network that receives u (T, F, 1)."""
+    return stretches(lambda x, u_t: step(weights, hyper, x, u_t), state, directions, u, every)
+
+
+def stretches(
+    advance: Callable[[State, jax.Array], State], state: State, directions: jax.Array, u: jax.Array, every: int
+) -> tuple[State, jax.Array, jax.Array]:
+    """Runs a map and its derivative along u: the last states and directions, and log |R_ii| of every stretch.
+
+    advance     the map: a tuple of (n_k, H) and an input -> the next tuple
+    directions  (H, N, k), orthonormal
+    every       number of steps between two QR decompositions; the logarithms are (stretches, H, k)
+    """
+    cuts = np.cumsum([len(part) for part in state])[:-1].tolist()
 
     def one_step(carry: tuple[State, State], u_t: jax.Array) -> tuple[tuple[State, State], None]:
         states, tangents = carry
-        after, moved = jax.linearize(lambda x: step(weights, hyper, x, u_t), states)
+        after, moved = jax.linearize(lambda x: advance(x, u_t), states)
         return (after, jax.vmap(moved)(tangents)), None
 
-    def stretch(
-        carry: tuple[State, jax.Array, jax.Array], part: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[State, jax.Array, jax.Array], None]:
-        states, q, logs = carry
-        inputs, counts = part
-        tangents = tuple(jnp.split(q.transpose(2, 1, 0), cuts, axis=1))  # of each reservoir (k, n, H)
+    def stretch(carry: tuple[State, jax.Array], inputs: jax.Array) -> tuple[tuple[State, jax.Array], jax.Array]:
+        states, q = carry
+        tangents = tuple(jnp.split(q.transpose(2, 1, 0), cuts, axis=1))  # of each part (k, n, H)
         (states, tangents), _ = jax.lax.scan(one_step, (states, tangents), inputs)
         moved = jnp.concatenate(tangents, axis=1).transpose(2, 1, 0)
         if q.shape[2] == 1:
@@ -158,8 +159,7 @@ def _stretches(
         else:
             q, r = jnp.linalg.qr(moved)
             grown = jnp.abs(jnp.diagonal(r, axis1=1, axis2=2))
-        return (states, q, logs + jnp.where(counts > 0, jnp.log(grown), 0.0)), None
+        return (states, q), jnp.log(grown)
 
-    parts = u.reshape(len(live), every, *u.shape[1:]), live
-    (state, directions, logs), _ = jax.lax.scan(stretch, (state, directions, jnp.zeros(directions.shape[::2])), parts)
+    (state, directions), logs = jax.lax.scan(stretch, (state, directions), u.reshape(len(u) // every, every, *u.shape[1:]))
     return state, directions, logs

@@ -475,7 +475,10 @@ def _connections(value: object, topology: Topology, size: int | None, what: str)
 
 
 def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
-    """Warns of spectral radii of 1 or above. Python shows the same text once, so a sweep does not repeat the warning."""
+    """Warns of spectral radii of 1 or above; without `normalise`, the number is a plain factor.
+
+    Python shows the same text once, so a sweep does not repeat the warning.
+    """
     large = []
     for k, each in enumerate(reservoirs):
         if each.activation == LINEAR and each.normalise and each.spectral_radius > 1:
@@ -485,7 +488,7 @@ def _warn_of_large_radii(reservoirs: Iterable[Reservoir]) -> None:
                 EchoStateWarning,
                 stacklevel=1,
             )
-        elif each.spectral_radius >= 1:
+        elif each.normalise and each.spectral_radius >= 1:
             large.append(f"{each.spectral_radius:g} (reservoir {k})")
     if large:
         warnings.warn(

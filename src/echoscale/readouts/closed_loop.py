@@ -24,7 +24,7 @@ from echoscale._internal.types import Array
 from echoscale.data.scaling import Scaling
 from echoscale.data.series import Series
 from echoscale.engine import dynamics, feed, lanes
-from echoscale.engine.devices import device_of, precision_and_device
+from echoscale.engine.devices import DeviceLike, device_of, precision_and_device
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper
 from echoscale.readouts.columns import Columns, Pairs
@@ -92,10 +92,8 @@ class Net(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="steps")
-def network_from_now(
-    net: Net, state: dynamics.State, window: jax.Array, steps: int, known: jax.Array | None = None
-) -> jax.Array:
-    """`from_now` of a network."""
+def network_from_now(net: Any, state: Any, window: Any, steps: int, known: jax.Array | None = None) -> jax.Array:
+    """`from_now` of a network, or of another pytree with `step` and `read`."""
     return from_now(net.step, net.read, state, window, steps, known)
 
 
@@ -104,32 +102,56 @@ def _network_loop(net: Net, carry: Carry, given: Given) -> tuple[jax.Array, Carr
     return loop(net.step, net.read, carry, given)
 
 
-def forecast(
-    esn: ESN,
-    readout: Readout,
-    columns: Columns,
-    state: npt.ArrayLike,
-    window: npt.ArrayLike,
-    steps: int,
-    inputs: Scaling,
-) -> Array:
-    """Outputs (steps, O) or (B, steps, O) in units of the data; the network receives only its own outputs.
+class Loop(NamedTuple):
+    """A fitted model that receives only its own outputs, after a warm-up; everything in units of the network.
+
+    net     `step(state, window)` and `read(state, window)`, as a pytree
+    state   states after the last known input, (n_k, B) for every reservoir; () without a network
+    window  the last inputs, newest first, (W, B)
+    units   units of inputs and outputs
+    one     whether there is one series, so that outputs have no axis of series
+    device  device that runs the loop
+    """
+
+    net: Any
+    state: Any
+    window: Array
+    units: Scaling
+    one: bool
+    device: DeviceLike
+
+
+def of_network(
+    esn: ESN, readout: Readout, columns: Columns, state: npt.ArrayLike, window: npt.ArrayLike, inputs: Scaling
+) -> Loop:
+    """The loop of a network with a readout.
 
     state   (N,) or (B, N) after the last known input
-    window  the last inputs, newest first, in units of the network
+    window  the last inputs, newest first, in units of the network, (W,) or (B, W)
     inputs  units of inputs and outputs
     """
-    states = np.atleast_2d(np.asarray(state, esn.dtype))
+    states, last = np.atleast_2d(np.asarray(state, esn.dtype)), np.atleast_2d(window).T.astype(np.float64)
     with precision_and_device(np.float64, device_of(esn.device)):
-        outputs = network_from_now(
-            _net(esn, len(states), readout, inputs, columns),
-            _parts(esn, states),
-            np.asarray(np.atleast_2d(window).T, np.float64),
-            lanes.power_of_two(steps),  # so that other horizons rarely need a compilation
+        return Loop(
+            _net(esn, len(states), readout, inputs, columns), _parts(esn, states), last, inputs, np.ndim(state) == 1, esn.device
         )
+
+
+def forecast(model: Loop, steps: int) -> Array:
+    """Outputs (steps, O) or (B, steps, O) in units of the data."""
+    ahead = lanes.power_of_two(steps)  # so that other horizons rarely need a compilation
+    with precision_and_device(np.float64, device_of(model.device)):
+        outputs = network_from_now(model.net, model.state, model.window, ahead)
         result = np.array(outputs, np.float64)[:steps].transpose(2, 0, 1)
-    result = result if inputs.is_none else inputs.back(result)
-    return result if np.ndim(state) == 2 else result[0]
+    result = result if model.units.is_none else model.units.back(result)
+    return result[0] if model.one else result
+
+
+def advance(net: Any, place: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    """The next (*states, window) of a loop: the output becomes the newest input, and the network makes a step."""
+    *state, window = place
+    after = jnp.concatenate([net.read(tuple(state), window), window])[: len(window)]
+    return (*net.step(tuple(state), after), after)
 
 
 def fed_back(
