@@ -42,8 +42,8 @@ class Settings:
     spectral_radius: float = 0.95  # this and the next: where the search begins
     input_scaling: float = 0.2
     floor: float = 1e-8
-    starts: int = 6
-    rounds: int = 40
+    starts: int = 4
+    rounds: int = 30
 
 
 QUICK = Settings(washout=50, train=300, validation=100, test=100, units=20, starts=2, rounds=2)
@@ -70,8 +70,8 @@ def judged(features: Floats, y: Floats, s: Settings, penalties: Floats, relative
     weights = right.T @ (singular / (singular**2 + unit * penalties[:, None]) * against).T  # one column for each penalty
 
     def errors(part: slice) -> Floats:
-        wrong: Floats = (features[part] - mean) @ weights + level - y[part, None]
-        return (wrong**2).mean(axis=0) ** 0.5 / y[part].std()
+        wrong = (features[part] - mean) @ weights + level - y[part, None]
+        return np.asarray((wrong**2).mean(axis=0) ** 0.5 / y[part].std())
 
     return float(errors(test)[int(errors(validation).argmin())])
 
