@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from generator.results import benchmark, better, figure, narma, narma_tests, problem_error, psmnist, searches, spread, tuning
 from generator.tables import VARIANTS
+from paper import task_claims
 
 FIRST = VARIANTS[0]
 
@@ -48,10 +49,7 @@ def ceiling(noise: float) -> float:
 
 def asymmetric(network: str) -> tuple[int, int]:
     """Pairs of points (a, b) and (b, a) of Fig. 4 E or F that differ by two standard errors, and all pairs."""
-    chosen = figure(4)["accuracy"].sel(part="test", readout="online", rho=0.1, task="joint", network=network)
-    values = chosen.transpose("alpha1", "alpha2", "seed").values.astype(np.float64)
-    pairs = [values[i, j] - values[j, i] for i in range(len(values)) for j in range(i)]
-    return sum(bool(abs(each.mean()) > 2 * each.std(ddof=1) / len(each) ** 0.5) for each in pairs), len(pairs)
+    return task_claims.asymmetric(figure(4), network)
 
 
 def settled(start: str, leak: str, kind: str) -> float:

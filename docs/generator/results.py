@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray
 
+from paper import task_claims
+
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks" / "results"
 
@@ -71,14 +73,7 @@ def narma(variant: str, surface: str) -> xarray.Dataset:
 
 def narma_tests(variant: str, task: str, kind: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Test errors of all seeds at the best leak rates, of "single" networks too."""
-    data = figure(3).sel(variant=variant)
-    if kind == "single":
-        data = data.sel(task=task)
-        found = data["single_test"].sel(rho=data["single_best_rho"], alpha=data["single_best_alpha"], method="nearest")
-    else:
-        data = data.sel(surface=f"{task}, {kind}")
-        found = data["test"].sel(alpha1=data["best_alpha1"], alpha2=data["best_alpha2"], method="nearest")
-    return found.values.astype(np.float64)
+    return task_claims.narma_tests(figure(3).sel(variant=variant), task, kind)
 
 
 def narma_gain(variant: str, task: str, rival: str) -> tuple[float, int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import stats
 
-from generator import rooms
+from generator import paper_table, rooms
 from generator.results import (
     BENCHMARKS,
     CHOOSING_SEED,
@@ -564,6 +564,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tutorials": tutorials,
     "real_data": real_data,
     "headline": readme,
+    "paper-claims": paper_table.claims,
     "narma10": narma10,
     "narma5": narma5,
     "narma-seeds": narma_seeds,
