@@ -174,12 +174,14 @@ def errors_of(settings: Settings, seed: int) -> Arrays:
 
 
 def shown_modes(settings: Settings) -> tuple[Complex, Complex, Complex]:
-    """Eigenvalues of the slowest modes (modes,), and their experiment and theory (T, modes)."""
+    """Eigenvalues of the slowest modes (modes,), and their experiment and theory (T, modes); phases such that y(0) > 0."""
     esn = reservoir(settings, settings.shown_seed)
     [states] = relaxation(esn, (settings.shown_input_scaling,), settings.pulse, settings.steps)
     values, left = unit_modes(esn.linearised())
     slowest = np.flatnonzero(values.imag >= 0)[: settings.shown_modes]
-    return values[slowest], *experiment_and_theory(states, values[slowest], left[slowest])
+    measured, predicted = experiment_and_theory(states, values[slowest], left[slowest])
+    turn = np.exp(-1j * np.angle(measured[0]))
+    return values[slowest], measured * turn, predicted * turn
 
 
 def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
