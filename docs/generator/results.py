@@ -82,6 +82,12 @@ def narma_gain(variant: str, task: str, rival: str) -> tuple[float, int, int]:
     return float(100 * (ours.mean() / theirs.mean() - 1)), int((ours < theirs).sum()), len(ours)
 
 
+def narma_kinds_apart(ours: str, theirs: str, judge: str = "test") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Differences of the errors of two kinds of `narma_kinds`, one for each seed that both have."""
+    first, second = (benchmark("narma_kinds")["results"][kind] for kind in (ours, theirs))
+    return np.array([first[seed][judge] - second[seed][judge] for seed in first if seed in second])
+
+
 # Benchmarks ---------------------------------------------------------------------------------------------------------------
 
 
@@ -125,16 +131,23 @@ def better(task: str, names: str, rival: str) -> tuple[int, int]:
     return sum(ours[seed] < theirs[seed] for seed in both), len(both)
 
 
-def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:
-    """(accuracy, ceiling) of every seed; of several candidates that with the least validation cross-entropy."""
+def telegraph_runs(noise: float, candidates: Sequence[str]) -> list[dict[str, Any]]:
+    """One run for every seed; of several candidates that with the least validation cross-entropy of a softmax readout."""
     found = []
     for seed in (1, 2, 3):
         jobs = [benchmark("telegraph")["jobs"][f"{noise:g}; {seed}; {name}"] for name in candidates]
         if len(jobs) > 1:
-            jobs.sort(key=lambda job: float(np.mean(job[f"validation; {readout}; entropy"])))
-        ours, best = (float(np.mean(jobs[0][f"test; {name}; {part}"])) for name in (readout, "ceiling"))
-        found.append((ours, best))
+            jobs.sort(key=lambda job: float(np.mean(job["validation; softmax; entropy"])))
+        found.append(jobs[0])
     return found
+
+
+def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:
+    """(accuracy, ceiling) of every seed."""
+    return [
+        (float(np.mean(job[f"test; {readout}; {part}"])), float(np.mean(job[f"test; ceiling; {part}"])))
+        for job in telegraph_runs(noise, candidates)
+    ]
 
 
 def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> list[float]:
