@@ -28,6 +28,7 @@ from generator.results import (
     telegraph_runs,
     tuning,
 )
+from paper.provenance import settings_in
 from paper.reproduce import Row, headline
 
 VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
@@ -140,6 +141,23 @@ def telegraph_readings() -> str:
     return table(("readout, $\\rho$", "single", "parallel", "hierarchical", "parallel − single", "hierarchical − single"), rows)
 
 
+def telegraph_roles() -> str:
+    """Fig. 5: where both leak rates end slow and fast phases, and the share of the ceiling, from every start."""
+    data, kinds = figure(5).isel(phase=slice(1, None)), ("slow", "fast")
+    rows = []
+    for start in data["start"].values:
+        one = data.sel(start=start)
+        cells = []
+        for leak in ("alpha1", "alpha2"):
+            ends = one["settles"].sel(leak=leak).mean("seed")
+            cells.append(", ".join(f"{float(ends[data['kind'].values == kind].mean()):.3f}" for kind in kinds))
+        share = one["ratio"].sel(task="joint").mean("seed")
+        shares = ", ".join(f"{100 * float(share[data['kind'].values == kind].mean()):.0f} %" for kind in kinds)
+        rows.append((str(start), *cells, shares))
+    header = ("start", "$\\alpha^{(1)}$ in slow, fast phases", "$\\alpha^{(2)}$", "of the ceiling in slow, fast phases")
+    return table(header, rows)
+
+
 FOUR = ("four levels, gentle", "four levels, bold")
 
 
@@ -199,9 +217,16 @@ def psmnist_surfaces() -> str:
         for kind, values in (("unconnected", side), ("connected", chain)):
             place = data.sel(network=kind)
             cells.append(f"{spread(values):4} ({float(place['best_alpha1']):g}, {float(place['best_alpha2']):g})")
-        rows.append((f"{count} snapshots", *cells, f"+{spread(chain - side):4}", f"+{spread(chain - alone):4}"))
+        gains = [f"+{spread(chain - other):4} (images {_images_add(chain, other):.4f})" for other in (side, alone)]
+        rows.append((f"{count} snapshots", *cells, *gains))
     header = ("", "single", "parallel", "hierarchical", "hierarchical − parallel", "hierarchical − single")
     return table(header, rows)
+
+
+def _images_add(first: object, second: object) -> float:
+    """The standard error of a difference of accuracies from the number of test images, if both err independently."""
+    rates = np.array([spread(each).mean for each in (first, second)])
+    return float((rates * (1 - rates) / settings_in(figure(6))["test"]).sum() ** 0.5)
 
 
 def psmnist_paths() -> str:
@@ -653,6 +678,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "telegraph-readings": telegraph_readings,
     "telegraph-levels": telegraph_levels,
     "telegraph-coding": telegraph_coding,
+    "telegraph-roles": telegraph_roles,
     "telegraph-steps": telegraph_steps,
     "psmnist-surfaces": psmnist_surfaces,
     "psmnist-paths": psmnist_paths,
