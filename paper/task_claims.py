@@ -140,9 +140,9 @@ def telegraph(data: xarray.Dataset) -> Iterator[Finding]:
     single = chosen["single_best"].values.astype(np.float64)
     pairs = {kind: chosen["best"].sel(network=kind).values.astype(np.float64) for kind in ("unconnected", "connected")}
     reading = f"joint accuracy, {TELEGRAPH['readout']} readout, spectral radius {TELEGRAPH['rho']:g}"
-    yield reached(4, "A single reservoir reaches a joint accuracy of 0.64.", single, 0.64, reading)
+    yield reached(4, "The joint accuracy of a single reservoir is 0.64 (noise not given).", single, 0.64, reading)
     for kind, values in pairs.items():
-        yield reached(4, f"Two {kind} reservoirs reach 0.75.", values, 0.75, reading)
+        yield reached(4, f"The joint accuracy of two {kind} reservoirs is 0.75 (noise not given).", values, 0.75, reading)
         yield compared(4, f"Two {kind} reservoirs recognise more than one.", values - single, rises=True, words=reading)
     joint = data.sel(task="joint")
     readings = [(readout, rho) for readout in data["readout"].values for rho in data["rho"].values]
