@@ -77,9 +77,9 @@ def narma_gain(variant: str, task: str, rival: str) -> tuple[float, int, int]:
     return float(100 * (ours.mean() / theirs.mean() - 1)), int((ours < theirs).sum()), len(ours)
 
 
-def narma_kinds_apart(ours: str, theirs: str, judge: str = "test") -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Differences of the errors of two kinds of `narma_kinds`, one for each seed that both have."""
-    first, second = (benchmark("narma_kinds")["results"][kind] for kind in (ours, theirs))
+def narma_wiring_apart(ours: str, theirs: str, judge: str = "test") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Differences of the errors of two kinds of `narma_wiring`, one for each seed that both have."""
+    first, second = (benchmark("narma_wiring")["results"][kind] for kind in (ours, theirs))
     return np.array([first[seed][judge] - second[seed][judge] for seed in first if seed in second])
 
 

@@ -130,7 +130,7 @@ def test_telegraph_asks_for_the_slow_regime() -> None:
 @pytest.mark.parametrize("relative", [True, False])
 def test_the_judge_of_narma_is_ridge_regression(relative: bool) -> None:
     """Against least squares with rows sqrt(penalty) I under the features, an intercept that is not penalised."""
-    kinds = script("narma_kinds")
+    kinds = script("narma_wiring")
     s = kinds.Settings(washout=10, train=120, validation=40, test=50)
     rng = np.random.default_rng(0)
     features = rng.normal(size=(220, 30)) * np.geomspace(1, 1e-3, 30) + 2
@@ -150,7 +150,7 @@ def test_the_judge_of_narma_is_ridge_regression(relative: bool) -> None:
 
 
 def test_input_reaches_the_levels_that_a_kind_names() -> None:
-    kinds = script("narma_kinds")
+    kinds = script("narma_wiring")
     for name, wanted in {"5 first": [True] + 4 * [False], "5 all": 5 * [True], "5 parallel": 5 * [True]}.items():
         network, names = kinds.network_of(name, False, kinds.Settings())
         assert [level.input_scaling > 0 for level in network.reservoirs] == wanted
