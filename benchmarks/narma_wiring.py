@@ -164,8 +164,8 @@ def measure(options: argparse.Namespace) -> common.Raw:
     for kind, seed in product(kinds, seeds):
         if f"{kind}|{seed}" in found:
             results.setdefault(kind, {})[str(seed)] = {name: each[0] for name, each in found[f"{kind}|{seed}"].items()}
-    # A part of the kinds is a result too: the table names the kinds that are missing.
-    return {"settings": settings, "seeds": list(seeds), "results": results, "complete": len(found) == len(jobs)}
+    # A part of the study is a result too: the table counts the seeds of every row and names what is missing.
+    return {"settings": settings, "seeds": list(seeds), "results": results}
 
 
 def table(raw: common.Raw) -> str:
