@@ -37,9 +37,9 @@ def narma(data: xarray.Dataset) -> Iterator[Finding]:
         if task == "NARMA10":
             change = "change of the test NRMSE in %"
             claim = "NARMA10: two connected reservoirs err about 10 % less than a single one."
-            yield reached(3, claim, 100 * (strong / single - 1), -10, change, within=5, digits=1)
+            yield reached(3, claim, per_cent(strong, single), -10, change, within=5, digits=1)
             claim = "NARMA10: two unconnected reservoirs err about as much as a single one."
-            yield reached(3, claim, 100 * (apart / single - 1), 0, change, within=5, digits=1)
+            yield reached(3, claim, per_cent(apart, single), 0, change, within=5, digits=1)
     readings = [(each, task) for each in data["variant"].values for task in tasks]
     yield counted(
         3,

@@ -10,7 +10,7 @@ import numpy as np
 from generator.results import benchmark, figure, table
 from paper.claims import findings
 from paper.gallery import FIGURES
-from paper.verdicts import AGREES, DIFFERS, OPEN, PARTLY, Finding, compared, reached
+from paper.verdicts import AGREES, DIFFERS, OPEN, PARTLY, Finding, compared, per_cent, reached
 
 WORDS = {AGREES: "agrees", PARTLY: "partly", DIFFERS: "**differs**", OPEN: "undecided"}
 PARALLEL, HIERARCHICAL = "parallel", "hierarchical"
@@ -57,7 +57,7 @@ def benchmarked() -> Iterator[tuple[Finding, str]]:
         yield compared(3, claim, chain - theirs, rises=False, words="test NRMSE", digits=4), command
     claim = "NARMA10, other seeds: two unconnected reservoirs err about as much as a single one."
     change = "change of the test NRMSE in %"
-    yield reached(3, claim, 100 * (side / single - 1), 0, change, within=5, digits=1), command
+    yield reached(3, claim, per_cent(side, single), 0, change, within=5, digits=1), command
     command, results = "python benchmarks/narma_wiring.py", benchmark("narma_wiring")["results"]
     for words, suffix, judge in (
         ("with everything tuned", "", "test"),
