@@ -40,7 +40,6 @@ from echoscale.sweeps.runner import outcomes
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 LIBRARIES = ("echoscale", "numpy", "scipy", "jax", "jaxlib")
-UNKNOWN = "unknown (before provenance was recorded)"
 QUICK = "Small sizes (`--quick`): for a look, not for quoting."
 
 Raw = dict[str, Any]

@@ -3,7 +3,7 @@
     python benchmarks/narma_feedback.py --processes 16    resumes from --folder
     python benchmarks/narma_feedback.py --quick           seconds
 
-Data, split, budget and tests of robustness as in `tuning.py` and `narma_kinds.py`, whose networks have no feedback; units
+Data, split, budget and tests of robustness as in `tuning.py`, whose networks have no feedback; units
 are standardised. The network hears the targets up to the end of training, where its readout is fitted. From there on it hears
 its own outputs alone: in free runs of 100 steps, which the search sees, and in one free run over all steps of validation and
 test, which judges. Feedback was chosen among other ideas on seed 0: the others are evidence.

@@ -1,51 +1,22 @@
-"""The claims of the paper, tested with the data of the figures: the data agree, they differ, or they cannot decide.
+"""The claims of the paper, each tested with the data of its figure: all claims, and those on the theory and the methods.
 
-    d_s = ours - theirs, seed by seed;   agrees or differs if the 95 % interval of Student's t for the mean of d does not
-    contain 0
-
-With two seeds this interval is nearly always too wide. Claims without random numbers (a gradient is exact or not) are
-decided by a number alone.
+`paper.verdicts` has the rules, `paper.task_claims` the claims on the three tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
-import scipy.stats
 
-from paper.provenance import settings_in
-from paper.reproduce import NARMA_VARIANT, TELEGRAPH
-from paper.types import Floats
+from echoscale import timescales
+from paper.task_claims import adaptation, narma, permuted_images, telegraph
+from paper.types import Complex
+from paper.verdicts import AGREES, DIFFERS, EXACT, OPEN, PARTLY, Finding, compared, per_cent, reached, shown
 
 if TYPE_CHECKING:
     import xarray
-
-
-AGREES, DIFFERS, OPEN = "agrees", "differs", "not testable at this scale"
-LEVEL = 0.95
-EXACT = 1e-9  # relative deviation that counts as equal in float64
-PRINTED = 0.01  # the last digit of the accuracies in the paper
-
-
-class Finding(NamedTuple):
-    """A claim of the paper and its verdict.
-
-    verdict   "agrees", "differs" or "not testable at this scale"
-    measured  the evidence, in words
-    value     the mean of the number that decides
-    error     its standard error over the seeds; 0 where nothing is random, NaN for one seed
-    """
-
-    figure: int
-    claim: str
-    verdict: str
-    measured: str
-    value: float
-    error: float
-    seeds: int
 
 
 def findings(data: Mapping[int, xarray.Dataset]) -> list[Finding]:
@@ -53,41 +24,12 @@ def findings(data: Mapping[int, xarray.Dataset]) -> list[Finding]:
     return [each for number, find in CLAIMS.items() if number in data for each in find(data[number])]
 
 
-def compared(
-    figure: int, claim: str, differences: npt.ArrayLike, *, rises: bool, words: str, digits: int = 3, drawn: str = "seeds"
-) -> Finding:
-    """The verdict on differences "ours minus theirs", one for each seed.
-
-    rises  whether the claim is that they are above 0, or below
-    words  the quantity whose differences these are
-    drawn  the word for the differences: "seeds", or "starts" of one seed
-    """
-    d = np.asarray(differences, np.float64).ravel()
-    mean, count = float(d.mean()), len(d)
-    if count < 2:
-        return Finding(figure, claim, OPEN, f"{words}: {_signed(mean, digits)}, one seed", mean, float("nan"), count)
-    error = float(d.std(ddof=1)) / count**0.5
-    reach = float(scipy.stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error
-    verdict = OPEN if abs(mean) <= reach else AGREES if (mean > 0) == rises else DIFFERS
-    return Finding(
-        figure, claim, verdict, f"{words}: {_signed(mean, digits)} ± {error:.{digits}f}, {count} {drawn}", mean, error, count
-    )
-
-
-def reached(figure: int, claim: str, values: npt.ArrayLike, paper: float, words: str) -> Finding:
-    """The verdict on a printed value: agrees if the mean is that near, differs if the interval does not contain it."""
-    v = np.asarray(values, np.float64).ravel()
-    found = compared(figure, claim, v - paper, rises=True, words=f"{words} minus {paper:g}")
-    if found.seeds >= 3 and abs(found.value) <= PRINTED:
-        return found._replace(verdict=AGREES)
-    wide = found.seeds < 3 or found.verdict == OPEN
-    return found._replace(verdict=OPEN if wide else DIFFERS)
-
-
-# ------------------------------------------------------------------------------------------------------------------- by figure
-
-
 def _timescales(data: xarray.Dataset) -> Iterator[Finding]:
+    leak_rate, radius = float(data["leak_rate"]), float(data["spectral_radius"])
+    drawn, system = (_complex(data.sel(matrix=name)) for name in ("W", "system"))
+    apart = float(np.abs(1 - leak_rate * (1 - radius * drawn) - system).max())
+    claim = "The eigenvalues of the linearised system are 1 − α (1 − ρ λ), with λ those of W."
+    yield shown(1, claim, apart <= EXACT, f"largest difference {apart:.1g}", apart)
     distance = data["distance"].mean("law").transpose("units", "seed").values
     small, large = (int(data["units"].values[k]) for k in (0, -1))
     yield compared(
@@ -97,127 +39,92 @@ def _timescales(data: xarray.Dataset) -> Iterator[Finding]:
         rises=False,
         words=f"Kolmogorov-Smirnov distance to it, {large} neurons minus {small}",
     )
-    effect = float(data["coupling_effect"])
+    areas = {step: _printed_area(step, leak_rate, radius) for step in (1.0, 0.5)}
     yield Finding(
         1,
-        "Couplings from one level to the next leave the timescales as they are.",
-        AGREES if effect <= EXACT else DIFFERS,
-        f"largest difference {effect:.2g}",
-        effect,
+        "The density of timescales, as printed, is a density.",
+        PARTLY if np.isclose(areas[1.0], 1, atol=1e-3) else DIFFERS,
+        ", ".join(f"its area is {area:.2f} for δt = {step:g}" for step, area in areas.items()),
+        areas[0.5],
         0.0,
         1,
+    )
+    yield reached(
+        1,
+        "At a leak rate of 0.1 and a radius of 0.95 the most probable timescale is about 6.",
+        [timescales.peak(0.1, 0.95)] * 3,
+        6,
+        "the formula gives",
+        within=0.5,
+    )._replace(measured=f"the formula gives {timescales.peak(0.1, 0.95):.2f}")
+    wide = (data["quantile_of_alpha"].isel(quantile=-1) / data["quantile_of_alpha"].isel(quantile=0)).values
+    yield shown(
+        1,
+        "The leak rate does not change the relative range of the timescales.",
+        float(np.ptp(wide)) <= EXACT * float(wide.max()),
+        f"95 % quantile over 5 % quantile: {wide[0]:.2f} to {wide[-1]:.2f}",
+        float(np.ptp(wide)),
+    )
+    wide = (data["quantile_of_rho"].isel(quantile=-1) / data["quantile_of_rho"].isel(quantile=0)).values
+    yield shown(
+        1,
+        "A larger spectral radius widens the range of the timescales.",
+        bool((np.diff(wide) > 0).all()),
+        f"95 % quantile over 5 % quantile: from {wide[0]:.2f} to {wide[-1]:.2f}",
+        float(wide[-1] - wide[0]),
+    )
+    effect = float(data["coupling_effect"])
+    yield shown(
+        1,
+        "Couplings from one level to the next leave the timescales as they are.",
+        effect <= EXACT,
+        f"largest difference {effect:.2g}",
+        effect,
     )
     median = data["quantile_of_alpha"].sel(quantile=0.5, method="nearest").values
     falls = bool((np.diff(median) < 0).all())
-    yield Finding(
+    yield shown(
         1,
         "Lower leak rates have shorter timescales (caption of panel C).",
-        DIFFERS if falls else AGREES,
+        not falls,
         f"the median falls from {median[0]:.3g} to {median[-1]:.3g} as the leak rate rises" if falls else "the median rises",
         float(median[-1] - median[0]),
-        0.0,
+    )
+    share = data["share"].sel(structure=["delay line", "single ESN", "2 ESNs, connected"])
+    filled = [int((share.isel(structure=k) > 0).sum()) for k in range(3)]
+    yield shown(
         1,
+        "From a delay line over one reservoir to two, the distribution of timescales grows richer.",
+        filled[0] < filled[1] < filled[2],
+        f"filled bins of {share.sizes['tau_bin']}: {filled[0]}, {filled[1]} and {filled[2]}",
+        float(filled[2]),
     )
-
-
-def _narma(data: xarray.Dataset) -> Iterator[Finding]:
-    chosen = data.sel(variant=NARMA_VARIANT)
-    for task in chosen["task"].values.tolist():
-        alone = chosen.sel(task=task)
-        single = alone["single_test"].sel(rho=alone["single_best_rho"], alpha=alone["single_best_alpha"], method="nearest")
-        strong, apart = (_at_best(chosen.sel(surface=f"{task}, {kind}"), "test") for kind in ("strong", "unconnected"))
-        for rival, theirs in (("a single reservoir", single.values), ("two unconnected ones", apart)):
-            yield compared(
-                3,
-                f"{task}: two connected reservoirs err less than {rival}.",
-                strong - np.asarray(theirs, np.float64),
-                rises=False,
-                words=f"test NRMSE, {NARMA_VARIANT}",
-                digits=4,
-            )
-    path = data["online_path"].sel(path_surface="NARMA10, strong", leak="alpha1")
-    ends = (path.isel(path_step=-1) - path.isel(path_step=0)).values.astype(np.float64)
-    yield compared(
-        3,
-        "NARMA10: learned online, the first leak rate rises from every start.",
-        ends.min(axis=-1) if len(ends) > 1 else ends.ravel(),
-        rises=True,
-        words="end minus start" + ", the least of the starts" * (len(ends) > 1),
-        drawn="seeds" if len(ends) > 1 else "starts",
-    )
-
-
-def _telegraph(data: xarray.Dataset) -> Iterator[Finding]:
-    chosen = data.sel(TELEGRAPH)
-    single = chosen["single_best"].values.astype(np.float64)
-    pairs = {kind: chosen["best"].sel(network=kind).values.astype(np.float64) for kind in ("unconnected", "connected")}
-    reading = f"joint accuracy, {TELEGRAPH['readout']} readout, spectral radius {TELEGRAPH['rho']:g}"
-    yield reached(4, "A single reservoir reaches a joint accuracy of 0.64.", single, 0.64, reading)
-    for kind, values in pairs.items():
-        yield reached(4, f"Two {kind} reservoirs reach 0.75.", values, 0.75, reading)
-        yield compared(4, f"Two {kind} reservoirs recognise more than one.", values - single, rises=True, words=reading)
-    settings = settings_in(data)
-    path = data["path"].sel(rho=TELEGRAPH["rho"], method="nearest")
-    first = path.isel(path_step=(path.sizes["path_step"] - 1) // len(settings["path_noises"]))
-    fall = (path.isel(path_step=-1) - first).values.astype(np.float64)
-    yield compared(
-        4,
-        "Learned online, the leak rate falls as the noise rises.",
-        fall.max(axis=-1) if len(fall) > 1 else fall.ravel(),
-        rises=False,
-        words="last noise minus first" + ", the largest of the starts" * (len(fall) > 1),
-        drawn="seeds" if len(fall) > 1 else "starts",
-    )
-
-
-def _adaptation(data: xarray.Dataset) -> Iterator[Finding]:
-    swing = data["swing"].transpose("seed", "start", "leak").values.astype(np.float64)
-    yield compared(
-        5,
-        "Learned leak rates follow the odds: higher where the signal is faster.",
-        swing.sum(axis=2).mean(axis=1),
-        rises=True,
-        words="sum of both, fast phases minus slow ones",
-    )
-
-
-def _permuted_images(data: xarray.Dataset) -> Iterator[Finding]:
-    name = "psMNIST" if settings_in(data)["data"] == "mnist" else "8x8 digits instead of MNIST"
-    for count in data["snapshots"].values.tolist():
-        found = data.sel(snapshots=count)
-        connected = found["best"].sel(network="connected").values.astype(np.float64)
-        rivals = {"a single reservoir": found["single_best"], "two unconnected ones": found["best"].sel(network="unconnected")}
-        for rival, theirs in rivals.items():
-            yield compared(
-                6,
-                f"{count} snapshots: two connected reservoirs recognise more than {rival}.",
-                connected - theirs.values,
-                rises=True,
-                words=f"test accuracy, {name}",
-                digits=4,
-            )
 
 
 def _online_gradient(data: xarray.Dataset) -> Iterator[Finding]:
-    exact = float(data["deviation"].sel(form="exact trace").max())
-    truncated = float(data["deviation"].sel(form="truncated trace").mean())
-    yield Finding(
-        7,
-        "The trace of the appendix gives the gradient of back-propagation through time.",
-        AGREES if exact <= EXACT else DIFFERS,
-        f"relative deviation at most {exact:.1e}",
-        exact,
-        0.0,
-        data.sizes["seed"],
+    whole, part, printed = (
+        data["deviation"].sel(form=form).transpose("snapshots", "seed").values
+        for form in ("exact trace", "truncated trace", "as printed")
     )
-    yield Finding(
+    (few, many), seeds = data["snapshots"].values.tolist(), data.sizes["seed"]
+    claim = "The trace of the appendix gives the gradient of back-propagation through time."
+    yield shown(7, claim, whole.max() <= EXACT, f"relative deviation at most {whole.max():.1e}", float(whole.max()), seeds)
+    claim = "So does the trace of the main text."
+    yield shown(7, claim, part.mean() <= EXACT, f"relative deviation {part.mean():.2g} in the mean", float(part.mean()), seeds)
+    yield shown(
         7,
-        "So does the trace of the main text.",
-        AGREES if truncated <= EXACT else DIFFERS,
-        f"relative deviation {truncated:.2g} in the mean",
-        truncated,
-        0.0,
-        data.sizes["seed"],
+        "The online gradient is less precise with more snapshots.",
+        whole[1].mean() > whole[0].mean() + EXACT,
+        f"relative deviation {whole[0].mean():.1g} with {few} and {whole[1].mean():.1g} with {many} snapshots, exact trace",
+        float(whole[1].mean() - whole[0].mean()),
+        seeds,
+    )
+    yield compared(
+        7,
+        "The formula of the appendix deviates more from back-propagation through time with more snapshots.",
+        printed[1] - printed[0],
+        rises=True,
+        words=f"relative deviation of the formula as printed, {many} snapshots minus {few}",
     )
 
 
@@ -236,6 +143,7 @@ def _relaxation(data: xarray.Dataset) -> Iterator[Finding]:
 
 def _delayed_inputs(data: xarray.Dataset) -> Iterator[Finding]:
     theirs, step = float(data["hierarchy_best_alpha2"]), float(np.diff(data["alpha2"].values).max())
+    hierarchy = data["hierarchy_test"].sel(alpha2=theirs, method="nearest").values
     few, many = (int(data["delay"].values[k]) for k in (0, -1))
     for drive in data["drive"].values.tolist():
         best = data["best_alpha2"].sel(drive=drive).values.astype(np.float64)
@@ -250,24 +158,37 @@ def _delayed_inputs(data: xarray.Dataset) -> Iterator[Finding]:
             0.0,
             data.sizes["seed"],
         )
+        errors = data["test"].sel(drive=drive, delay=many).sel(alpha2=best[-1], method="nearest").values
+        yield reached(
+            9,
+            f"With many delays the error is about that of the hierarchy (drive {strength}).",
+            per_cent(errors, hierarchy),
+            0,
+            f"its error in % above that of the hierarchy, {many} delays",
+            within=5,
+            digits=1,
+        )
 
 
-def _at_best(surface: xarray.Dataset, name: str) -> Floats:
-    found = surface[name].sel(alpha1=surface["best_alpha1"], alpha2=surface["best_alpha2"], method="nearest")
-    return np.asarray(found.values, np.float64)
+def _complex(eigenvalues: xarray.Dataset) -> Complex:
+    return np.asarray(eigenvalues["eigenvalue_real"].values + 1j * eigenvalues["eigenvalue_imag"].values)
 
 
-def _signed(value: float, digits: int) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
+def _printed_area(step: float, leak_rate: float, radius: float) -> float:
+    """The integral of the density of timescales as the paper prints it, for time steps of this length."""
+    low, high = timescales.bounds(leak_rate, radius, dt=step)
+    tau = np.geomspace(low, high, 20_001)[1:-1]
+    root = np.sqrt((leak_rate * radius) ** 2 - (leak_rate - step / tau) ** 2)
+    return float(np.trapezoid(2 * step**2 / (np.pi * (leak_rate * radius * tau) ** 2) * root, tau))
 
 
 # Figure 2 is a drawing of architectures: it claims nothing.
 CLAIMS: dict[int, Callable[[xarray.Dataset], Iterator[Finding]]] = {
     1: _timescales,
-    3: _narma,
-    4: _telegraph,
-    5: _adaptation,
-    6: _permuted_images,
+    3: narma,
+    4: telegraph,
+    5: adaptation,
+    6: permuted_images,
     7: _online_gradient,
     8: _relaxation,
     9: _delayed_inputs,

@@ -350,9 +350,9 @@ def draw(data: xarray.Dataset) -> Figure:
     """Draw A, B: the two graphs of the paper; C, D: running averages during training; E: how far each form is from BPTT."""
     figure = style.figure(8.2)
     s = settings_in(data)
-    pixels = f"{SIDE}x{SIDE} digits" + (f" enlarged to {s['side']}x{s['side']}" if s["side"] != SIDE else "")
+    pixels = f"{SIDE}x{SIDE} digits" + (f" as {s['side']}x{s['side']}" if s["side"] != SIDE else "")
     seeds = counted(len(s["seeds"])) + (" (one in C and D)" if len(s["seeds"]) > 1 else "")
-    size = f"{pixels} in place of MNIST, {2 * s['units']} neurons in place of 1,200, {seeds}"
+    size = f"{pixels} for MNIST, {2 * s['units']} neurons for 1,200, {seeds}"
     style.title(figure, data, "The online gradient and back-propagation through time (BPTT)", size)
     upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 0.9])
     left, right = upper.subplots(1, 2)

@@ -4,10 +4,12 @@
 
 The input is 1 for 200 steps, then 0; t = 0 is the last step of the pulse. The paper prints e^{Lambda t}, which belongs to
 continuous time. The map is discrete, so this figure uses lambda^t. Left eigenvectors have length 1, so y is as large as x.
-Errors compare the real parts at T = steps + 1 points. NRMSE_1 is defined as in the paper, which does not define RMSE:
+RMSE and NRMSE_1 compare the real parts at T = steps + 1 points. NRMSE_1 is defined as in the paper, which does not define RMSE.
+An eigenvector has no phase of its own, and another phase gives other real parts. The third error has moduli in their place:
 
     RMSE    = sqrt(mean over i and t of (theory - y_i(t))^2)
     NRMSE_1 = sum_i 1 / (N |max y_i - min y_i|) sum_t sqrt((theory - y_i(t))^2 / (T - 1))
+    modulus = sum_i 1 / (N max |y_i|) sum_t |theory - y_i(t)| / sqrt(T - 1)
 
 The paper states neither alpha nor rho. alpha = 0.9 is taken from its Fig. 1E and rho = 0.95 from its tasks: with alpha near
 1, slow eigenvalues have all angles, so there are oscillations beside decays. Panel A shows the slowest modes of one
@@ -72,14 +74,17 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
     import xarray
 
     jobs = [Job.of(errors_of, settings=settings, seed=seed) for seed in settings.seeds]
-    errors = [np.stack(each, axis=1) for each in zip(*((found["rmse"], found["nrmse1"]) for found in run(jobs)), strict=True)]
-    values, measured, predicted = shown_modes(settings)
+    every = list(run(jobs))
+    errors = {name: np.stack([found[name] for found in every], axis=1) for name in ("rmse", "nrmse1", "modulus")}
+    values, modes, theory = shown_modes(settings)
+    measured, predicted = modes.real, theory.real
     with np.errstate(divide="ignore"):  # at angle 0 there is no oscillation: the period is infinite
         periods = 2 * np.pi / np.abs(np.angle(values))
     data = xarray.Dataset(
         {
-            "rmse": (("gamma", "seed"), errors[0], {"long_name": "RMSE between experiment and linear theory"}),
-            "nrmse1": (("gamma", "seed"), errors[1], {"long_name": "NRMSE_1 between experiment and linear theory"}),
+            "rmse": (("gamma", "seed"), errors["rmse"], {"long_name": "RMSE between experiment and linear theory"}),
+            "nrmse1": (("gamma", "seed"), errors["nrmse1"], {"long_name": "NRMSE_1 between experiment and linear theory"}),
+            "modulus": (("gamma", "seed"), errors["modulus"], {"long_name": "the same with moduli, free of phases"}),
             "measured": (("mode", "time"), measured.T, {"long_name": "real part of v^T x(t)"}),
             "predicted": (("mode", "time"), predicted.T, {"long_name": "real part of lambda^t v^T x(0)"}),
             "shown_gamma": ((), settings.shown_input_scaling, {"long_name": "input scaling of the modes"}),
@@ -99,7 +104,7 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """Draw A: experiment (dots) and theory (lines) of every mode; B: both errors, median and 80 % of the seeds."""
+    """Draw A: experiment (dots) and theory (lines) of every mode; B: the errors, median and 80 % of the seeds."""
     figure = style.figure(3.8)
     seeds = data.sizes["seed"]
     size = f"A one network, B {seeds} networks: medians, bands: 80 % of them" if seeds > 1 else counted(seeds)
@@ -135,11 +140,11 @@ def unit_modes(system: LinearSystem) -> tuple[Complex, Complex]:
     return values[order], (left / np.linalg.norm(left, axis=1, keepdims=True))[order]
 
 
-def experiment_and_theory(states: Floats, values: Complex, left: Complex) -> tuple[Floats, Floats]:
-    """Real parts of v_i^T x(t) and of lambda_i^t v_i^T x(0), (..., T, N) each, from states (..., T, N)."""
+def experiment_and_theory(states: Floats, values: Complex, left: Complex) -> tuple[Complex, Complex]:
+    """v_i^T x(t) and lambda_i^t v_i^T x(0), (..., T, N) each, from states (..., T, N)."""
     measured = states @ left.T
     powers = mode_relaxation(values, np.ones_like(values), states.shape[-2] - 1)
-    return measured.real, (powers * measured[..., :1, :]).real
+    return measured, powers * measured[..., :1, :]
 
 
 def rmse(measured: Floats, predicted: Floats) -> Floats:
@@ -153,21 +158,30 @@ def nrmse1(measured: Floats, predicted: Floats) -> Floats:
     return np.asarray((summed / np.ptp(measured, axis=-2)).mean(axis=-1))
 
 
+def modulus(measured: Complex, predicted: Complex) -> Floats:
+    """mean_i of sum_t |predicted - measured| / sqrt(T - 1) / max |measured|, (...,)."""
+    summed = np.abs(predicted - measured).sum(axis=-2) / np.sqrt(measured.shape[-2] - 1)
+    return np.asarray((summed / np.abs(measured).max(axis=-2)).mean(axis=-1))
+
+
 def errors_of(settings: Settings, seed: int) -> Arrays:
-    """RMSE and NRMSE_1 of one network, (input scalings,) each."""
+    """The three errors of one network, (input scalings,) each."""
     esn = reservoir(settings, seed)
     states = relaxation(esn, settings.input_scalings, settings.pulse, settings.steps)
     pair = experiment_and_theory(states, *unit_modes(esn.linearised()))
-    return {"rmse": rmse(*pair), "nrmse1": nrmse1(*pair)}
+    real = [each.real for each in pair]
+    return {"rmse": rmse(*real), "nrmse1": nrmse1(*real), "modulus": modulus(*pair)}
 
 
-def shown_modes(settings: Settings) -> tuple[Complex, Floats, Floats]:
-    """Eigenvalues of the slowest modes (modes,), and their experiment and theory (T, modes)."""
+def shown_modes(settings: Settings) -> tuple[Complex, Complex, Complex]:
+    """Eigenvalues of the slowest modes (modes,), and their experiment and theory (T, modes); phases such that y(0) > 0."""
     esn = reservoir(settings, settings.shown_seed)
     [states] = relaxation(esn, (settings.shown_input_scaling,), settings.pulse, settings.steps)
     values, left = unit_modes(esn.linearised())
     slowest = np.flatnonzero(values.imag >= 0)[: settings.shown_modes]
-    return values[slowest], *experiment_and_theory(states, values[slowest], left[slowest])
+    measured, predicted = experiment_and_theory(states, values[slowest], left[slowest])
+    turn = np.exp(-1j * np.angle(measured[0]))
+    return values[slowest], measured * turn, predicted * turn
 
 
 def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
@@ -198,7 +212,11 @@ def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
 
 def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
     gamma = data["gamma"].values
-    for name, label, colour, marker in (("rmse", "RMSE", style.BLACK, "o"), ("nrmse1", "NRMSE$_1$", style.OLIVE, "s")):
+    for name, label, colour, marker in (
+        ("rmse", "RMSE", style.BLACK, "o"),
+        ("nrmse1", "NRMSE$_1$", style.OLIVE, "s"),
+        ("modulus", "NRMSE of moduli", style.BLUE, "^"),
+    ):
         # Medians, because a few networks have errors far above the others.
         low, middle, high = data[name].quantile([0.1, 0.5, 0.9], dim="seed").values
         ax.fill_between(gamma, low, high, color=colour, alpha=0.2, linewidth=0)

@@ -14,26 +14,27 @@ import numpy as np
 
 from echoscale.app.report import page
 from paper import files
-from paper.claims import AGREES, DIFFERS, OPEN, Finding, findings
+from paper.claims import findings
 from paper.comparison import standard_error
 from paper.dots import STYLE as DOTS_STYLE
 from paper.dots import Dot, dots
 from paper.gallery import FIGURES, module_of, read, settings_of
 from paper.provenance import description, settings_in
 from paper.reproduce import NARMA_VARIANT, TELEGRAPH
+from paper.verdicts import AGREES, DIFFERS, OPEN, PARTLY, Finding
 
 if TYPE_CHECKING:
     import xarray
 
 NAME = "index.html"
-KINDS = {AGREES: "agrees", DIFFERS: "differs", OPEN: "open"}
+KINDS = {AGREES: "agrees", PARTLY: "partly", DIFFERS: "differs", OPEN: "open"}
 # The look of the banner and of the verdicts.
 STYLE = """
-:root { --agrees: #0b6b3a; --differs: #a3390b; --open: #5a5a5a; }
-@media (prefers-color-scheme: dark) { :root { --agrees: #6fd39b; --differs: #ffa07a; --open: #bdbdbd; } }
+:root { --agrees: #0b6b3a; --partly: #7a5a00; --differs: #a3390b; --open: #5a5a5a; }
+@media (prefers-color-scheme: dark) { :root { --agrees: #6fd39b; --partly: #e2c15c; --differs: #ffa07a; --open: #bdbdbd; } }
 .banner { background: var(--soft); border-left: .3rem solid var(--quiet); padding: .6rem .9rem; margin: 1rem 0; }
 .agrees { color: var(--agrees); font-weight: 600; } .differs { color: var(--differs); font-weight: 600; }
-.open { color: var(--open); font-weight: 600; }
+.partly { color: var(--partly); font-weight: 600; } .open { color: var(--open); font-weight: 600; }
 """
 MAPS = (3, 4, 6)  # figures with maps, whose colours are values
 APART = 2.0  # two runs that are more standard errors apart are called different
@@ -74,12 +75,13 @@ def _data(folder: Path, number: int, scale: str) -> Path:
 
 
 def _verdict(found: Sequence[Finding]) -> str:
-    counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in (AGREES, DIFFERS, OPEN)}
+    counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in KINDS}
     if not found:
         return "No claim about these figures can be decided by a number."
     return (
-        f"Of {len(found)} claims of the paper, {counts[AGREES]} agree with these runs, {counts[DIFFERS]} "
-        f"differ{'s' * (counts[DIFFERS] == 1)}, and {counts[OPEN]} cannot be distinguished from chance at this scale."
+        f"Of {len(found)} claims of the paper, {counts[AGREES]} agree with these runs, {counts[PARTLY]} in part, "
+        f"{counts[DIFFERS]} differ{'s' * (counts[DIFFERS] == 1)}, and {counts[OPEN]} cannot be distinguished from chance "
+        "at this scale."
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray
 
+from paper import task_claims
+
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks" / "results"
 
@@ -64,27 +66,21 @@ def table(header: Sequence[object], rows: Sequence[Sequence[object]], numbers: b
 # Fig. 3 -------------------------------------------------------------------------------------------------------------------
 
 
-def narma(variant: str, surface: str) -> xarray.Dataset:
-    """One surface of Fig. 3, such as "NARMA10, strong"."""
-    return figure(3).sel(variant=variant, surface=surface)
-
-
 def narma_tests(variant: str, task: str, kind: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Test errors of all seeds at the best leak rates, of "single" networks too."""
-    data = figure(3).sel(variant=variant)
-    if kind == "single":
-        data = data.sel(task=task)
-        found = data["single_test"].sel(rho=data["single_best_rho"], alpha=data["single_best_alpha"], method="nearest")
-    else:
-        data = data.sel(surface=f"{task}, {kind}")
-        found = data["test"].sel(alpha1=data["best_alpha1"], alpha2=data["best_alpha2"], method="nearest")
-    return found.values.astype(np.float64)
+    return task_claims.narma_tests(figure(3).sel(variant=variant), task, kind)
 
 
 def narma_gain(variant: str, task: str, rival: str) -> tuple[float, int, int]:
     """Of the strongly coupled hierarchy against a rival: change of the mean error in per cent, seeds it wins, seeds."""
     ours, theirs = narma_tests(variant, task, "strong"), narma_tests(variant, task, rival)
     return float(100 * (ours.mean() / theirs.mean() - 1)), int((ours < theirs).sum()), len(ours)
+
+
+def narma_wiring_apart(ours: str, theirs: str, judge: str = "test") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Differences of the errors of two kinds of `narma_wiring`, one for each seed that both have."""
+    first, second = (benchmark("narma_wiring")["results"][kind] for kind in (ours, theirs))
+    return np.array([first[seed][judge] - second[seed][judge] for seed in first if seed in second])
 
 
 # Benchmarks ---------------------------------------------------------------------------------------------------------------
@@ -130,16 +126,23 @@ def better(task: str, names: str, rival: str) -> tuple[int, int]:
     return sum(ours[seed] < theirs[seed] for seed in both), len(both)
 
 
-def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:
-    """(accuracy, ceiling) of every seed; of several candidates that with the least validation cross-entropy."""
+def telegraph_runs(noise: float, candidates: Sequence[str]) -> list[dict[str, Any]]:
+    """One run for every seed; of several candidates that with the least validation cross-entropy of a softmax readout."""
     found = []
     for seed in (1, 2, 3):
         jobs = [benchmark("telegraph")["jobs"][f"{noise:g}; {seed}; {name}"] for name in candidates]
         if len(jobs) > 1:
-            jobs.sort(key=lambda job: float(np.mean(job[f"validation; {readout}; entropy"])))
-        ours, best = (float(np.mean(jobs[0][f"test; {name}; {part}"])) for name in (readout, "ceiling"))
-        found.append((ours, best))
+            jobs.sort(key=lambda job: float(np.mean(job["validation; softmax; entropy"])))
+        found.append(jobs[0])
     return found
+
+
+def telegraph(noise: float, candidates: Sequence[str], readout: str, part: str = "joint") -> list[tuple[float, float]]:
+    """(accuracy, ceiling) of every seed."""
+    return [
+        (float(np.mean(job[f"test; {readout}; {part}"])), float(np.mean(job[f"test; ceiling; {part}"])))
+        for job in telegraph_runs(noise, candidates)
+    ]
 
 
 def telegraph_ratio(noise: float, candidates: Sequence[str], readout: str) -> list[float]:

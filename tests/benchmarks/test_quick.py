@@ -127,6 +127,39 @@ def test_telegraph_asks_for_the_slow_regime() -> None:
     np.testing.assert_array_equal(joint.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("relative", [True, False])
+def test_the_judge_of_narma_is_ridge_regression(relative: bool) -> None:
+    """Against least squares with rows sqrt(penalty) I under the features, an intercept that is not penalised."""
+    kinds = script("narma_wiring")
+    s = kinds.Settings(washout=10, train=120, validation=40, test=50)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(220, 30)) * np.geomspace(1, 1e-3, 30) + 2
+    y = features @ rng.normal(size=30) + 0.1 * rng.normal(size=220) + 5
+    train, validation, test = slice(10, 130), slice(130, 170), slice(170, 220)
+    penalties = kinds.RELATIVE if relative else kinds.ABSOLUTE
+    centred = features[train] - features[train].mean(axis=0)
+    unit = (centred**2).sum() / 30 if relative else 1.0
+    found = []
+    for penalty in penalties:
+        rows = np.vstack([centred, np.sqrt(penalty * unit) * np.eye(30)])
+        weights = np.linalg.lstsq(rows, np.append(y[train] - y[train].mean(), np.zeros(30)), rcond=None)[0]
+        outputs = (features - features[train].mean(axis=0)) @ weights + y[train].mean()
+        found.append([np.sqrt(((outputs - y)[part] ** 2).mean() / y[part].var()) for part in (validation, test)])
+    assert kinds.judged(features, y, s, penalties, relative) == pytest.approx(min(found)[1], rel=1e-8)
+    assert len({round(each[1], 6) for each in found}) > 3, "the penalty matters"
+
+
+def test_input_reaches_the_levels_that_a_kind_names() -> None:
+    kinds = script("narma_wiring")
+    for name, wanted in {"5 first": [True] + 4 * [False], "5 all": 5 * [True], "5 parallel": 5 * [True]}.items():
+        network, names = kinds.network_of(name, False, kinds.Settings())
+        assert [level.input_scaling > 0 for level in network.reservoirs] == wanted
+        space = Space.of(names, network.build(1, seed=0).hyper, {})
+        learned = [str(each) for each in space.learned]
+        assert [f"input_scaling[{k}]" in learned for k in range(5)] == wanted
+        assert len(network.couplings) == (0 if name == "5 parallel" else 4)
+
+
 def test_kinds_try_slow_leak_rates_as_often_as_fast_ones() -> None:
     kinds = script("kinds")
     hyper = kinds.network("one level, leak rates spread", 10).build(1, seed=0).hyper
