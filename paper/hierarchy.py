@@ -139,7 +139,7 @@ SETTINGS = {
             *((count, ratio, share) for count in (3, 5) for ratio in (10.0, 100.0) for share in (0.0, 0.5, 1.0)),
         ),
         points=256,
-        starts=3,
+        starts=2,
         rounds=15,
         sizes=(50, 200, 400),
         size_networks=("single", "spread", "parallel 3", "first 3", "all 3"),

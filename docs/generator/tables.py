@@ -26,6 +26,7 @@ from generator.results import (
     telegraph_ratio,
     tuning,
 )
+from paper import hierarchy_results, learned_timescales
 from paper.reproduce import Row, headline
 
 VARIANTS = ("lag 1, ridge >= 1e-5", "lag 1, ridge free", "lag 0, ridge >= 1e-5", "lag 0, ridge free")
@@ -558,6 +559,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "closed-loop": closed_loop,
     "feedback": feedback,
     "driven": driven,
+    "hierarchy": lambda: hierarchy_results.table(figure("hierarchy")),
+    "hierarchy-answer": lambda: f"**{hierarchy_results.answer(figure('hierarchy'))}**",
+    "timescales-answer": lambda: f"**{learned_timescales.answer(figure('timescales'))}**",
     "forecasting": forecasting,
     "attacks": attacks,
     "soak": soak,
