@@ -88,7 +88,7 @@ class Settings:
 
 
 ELEVEN = tuple(round(0.1 * k, 1) for k in range(11))
-THREE = (0.0, 0.5, 1.0)  # shares that networks are tuned for
+FIVE = (0.0, 0.2, 0.5, 0.8, 1.0)  # shares that networks are tuned for
 RATIOS = (3.0, 10.0, 30.0, 100.0)
 SETTINGS = {
     "smoke": Settings(
@@ -134,11 +134,11 @@ SETTINGS = {
         ratios=RATIOS,
         shares=ELEVEN,
         anchors=(
-            *((2, ratio, share) for ratio in RATIOS for share in THREE),
-            *((1, 1.0, share) for share in THREE),
-            *((count, ratio, share) for count in (3, 5) for ratio in (10.0, 100.0) for share in THREE),
+            *((2, ratio, share) for ratio in RATIOS for share in FIVE),
+            *((1, 1.0, share) for share in FIVE),
+            *((count, ratio, share) for count in (3, 5) for ratio in (10.0, 100.0) for share in (0.0, 0.5, 1.0)),
         ),
-        points=128,
+        points=256,
         starts=2,
         rounds=15,
         sizes=(50, 200, 400),
