@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale.data.series import SeriesLike
@@ -29,6 +29,7 @@ LEAST_FOR_SUGGESTION = 10.0
 LEAST_FOR_SUGGESTING = 50  # steps
 
 
+@hints.options
 def auto(
     u: SeriesLike,
     y: SeriesLike | None = None,
