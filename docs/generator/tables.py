@@ -560,6 +560,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "feedback": feedback,
     "driven": driven,
     "hierarchy": lambda: hierarchy_results.table(figure("hierarchy")),
+    "hierarchy-shares": lambda: hierarchy_results.by_share(figure("hierarchy")),
     "hierarchy-answer": lambda: f"**{hierarchy_results.answer(figure('hierarchy'))}**",
     "timescales-answer": lambda: f"**{learned_timescales.answer(figure('timescales'))}**",
     "forecasting": forecasting,
