@@ -194,7 +194,8 @@ def readout_errors(states: Floats, families: Floats, settings: Settings) -> Floa
     targets = families.reshape(len(families), -1)
     mean, level = states[train].mean(axis=0), targets[train].mean(axis=0)
     centred = states[train] - mean
-    values, vectors = np.linalg.eigh(centred.T @ centred)
+    with es.engine.one_thread():  # two threads of BLAS would wait for each other longer than such a matrix takes
+        values, vectors = np.linalg.eigh(centred.T @ centred)
     values = np.maximum(values, 0)
     projected = vectors.T @ (centred.T @ (targets[train] - level))
     decades = np.log10(HIGHEST_RIDGE / settings.least_ridge)
