@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from echoscale.engine import one_thread
 from echoscale.sweeps import Arrays, Job, Runner, processes
 
 TOLD = 10  # lines about the progress of each list of jobs
@@ -46,9 +47,10 @@ class Processes(Runner):
 
 
 def _finish(folder: str, job: Job, fresh: bool) -> None:
-    """Run a job, unless its results are in the folder."""
-    for _ in Runner(folder, fresh=fresh)([job]):
-        pass
+    """Run a job on one thread, unless its results are in the folder."""
+    with one_thread():
+        for _ in Runner(folder, fresh=fresh)([job]):
+            pass
 
 
 @contextmanager

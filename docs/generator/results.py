@@ -12,15 +12,16 @@ import numpy as np
 import xarray
 
 from paper import task_claims
+from paper.gallery import stem_of
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks" / "results"
 
 
 @cache
-def figure(number: int) -> xarray.Dataset:
-    """The data of a figure at paper scale."""
-    with xarray.open_dataset(ROOT / "docs" / "figures" / f"fig{number}-paper.nc", engine="scipy") as opened:
+def figure(number: int | str) -> xarray.Dataset:
+    """The data of a figure or a study at paper scale."""
+    with xarray.open_dataset(ROOT / "docs" / "figures" / f"{stem_of(number)}-paper.nc", engine="scipy") as opened:
         return opened.load()
 
 

@@ -28,6 +28,7 @@ from generator.results import (
     telegraph_runs,
     tuning,
 )
+from paper import hierarchy_results, learned_timescales
 from paper.provenance import settings_in
 from paper.reproduce import Row, headline
 
@@ -717,6 +718,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "closed-loop": closed_loop,
     "feedback": feedback,
     "driven": driven,
+    "hierarchy": lambda: hierarchy_results.table(figure("hierarchy")),
+    "hierarchy-shares": lambda: hierarchy_results.by_share(figure("hierarchy")),
+    "hierarchy-answer": lambda: f"**{hierarchy_results.answer(figure('hierarchy'))}**",
+    "timescales-answer": lambda: f"**{learned_timescales.answer(figure('timescales'))}**",
     "forecasting": forecasting,
     "attacks": attacks,
     "soak": soak,

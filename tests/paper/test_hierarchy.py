@@ -160,9 +160,12 @@ def test_the_best_of_a_family_is_chosen_by_the_draws_that_chose() -> None:
 
 def test_answer_and_table_hold_numbers_of_the_data(data: xarray.Dataset) -> None:
     said = hierarchy_results.answer(data)
-    found = hierarchy_results.against_flat(data, "first")
-    assert f"on {int(found.less.sum())} and a clearly larger one on {int(found.more.sum())} of 9 tasks" in said
-    assert f"error is {2 ** found.mean[:, 2].mean():.2f} times" in said
+    first, both = (hierarchy_results.against_flat(data, name) for name in ("first", "all"))
+    assert f"on {int(both.less.sum())} of 9 tasks, and a clearly larger one on {int(both.more.sum())}." in said
+    assert f"smaller on {int(first.less.sum())} tasks and clearly larger on {int(first.more.sum())}." in said
+    rows = hierarchy_results.by_share(data).splitlines()
+    assert len(rows) == 2 + 3
+    assert rows[4].split(" | ")[1] == f"{2 ** first.mean[:, 2].mean():.2f}"
     rows = hierarchy_results.table(data).splitlines()
     assert len(rows) == 2 + 2 * 3
     assert f"{float(data['error'].sel(network='spread', order='any').isel(task=0, share=2).mean()):.3f}" in rows[2]
