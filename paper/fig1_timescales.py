@@ -20,7 +20,6 @@ from echoscale import timescales
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.sweeps import Arrays, Job, Runner
 from paper import style
-from paper.comparison import counted
 from paper.provenance import labelled
 from paper.types import Floats
 

@@ -180,7 +180,7 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
 
 
 def draw_supplement(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
-    """Draw I, L, M, N (the letters of the paper, which has no J and K): close-ups of E to H with paths of learned leak rates."""
+    """Draw close-ups of E to H with paths of learned leak rates: I, L, M, N, as in the paper, which has no J and K."""
     chosen = data.sel(variant=variant)
     learned = variant.startswith("lag 1")  # as the paths were learned
     figure = style.figure(7.2)

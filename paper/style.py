@@ -1,4 +1,4 @@
-"""One style for all figures: colours that are distinct for the colour-blind, letters that stay readable on a phone, one vocabulary.
+"""One style for all figures: colours that are distinct for the colour-blind, readable letters, one vocabulary.
 
 A figure has two panels side by side at most. At a width of 6 inches, letters of 9 points are then 7.5 pixels high on a phone.
 """
