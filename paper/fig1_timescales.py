@@ -249,27 +249,28 @@ def draw(data: xarray.Dataset) -> Figure:
     seeds = data.sizes["seed"]
     size = f"{seeds} random networks in B and E, one in A, C and D" if seeds > 1 else "one random network"
     style.title(figure, data, "Timescales of reservoirs in the linear regime", size)
-    top, middle, lower = figure.subfigures(3, 1, height_ratios=[1.1, 1.15, 1.35])
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1.1, 1.15, 1.35])
+    top, middle, lower = parts
     plane, density = top.subplots(1, 2)
-    keys = [*_draw_plane(plane, data), *_draw_density(density, data)]
-    style.legend(top, *zip(*keys, strict=True), 2)
+    keys = {**_draw_plane(plane, data), **_draw_density(density, data)}
+    style.legend(top, keys, 2)
     _draw_sweeps(middle, data)
     _draw_structures(lower, data)
     return figure
 
 
-def _draw_plane(ax: Axes, data: xarray.Dataset) -> list[tuple[Any, str]]:
+def _draw_plane(ax: Axes, data: xarray.Dataset) -> dict[str, Any]:
     """Draw A; return its marks and what they are."""
     alpha, rho = float(data.leak_rate), float(data.spectral_radius)
     angle = np.linspace(0, 2 * np.pi, 200)
     network = f"eigenvalues at $\\alpha$ = {alpha:g}, $\\rho$ = {rho:g}"
     circles = (("W", 0.0, 1.0, "0.65", "eigenvalues of $W$"), ("system", 1 - alpha, alpha * rho, style.BLACK, network))
-    keys = []
+    keys = {}
     for name, centre, radius, colour, label in circles:
         found = data.sel(matrix=name)
         ax.plot(centre + radius * np.cos(angle), radius * np.sin(angle), color=colour, linewidth=1)
         look: dict[str, Any] = {"color": colour, "markersize": 2, "markeredgewidth": 0}
-        keys += [(each, label) for each in ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", **look)]
+        (keys[label],) = ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", **look)
     # Everything moves by 1 - alpha and shrinks by alpha rho.
     ax.annotate("", (1 - alpha, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.ORANGE, "shrinkA": 0, "shrinkB": 0})
     ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
@@ -277,7 +278,7 @@ def _draw_plane(ax: Axes, data: xarray.Dataset) -> list[tuple[Any, str]]:
     return keys
 
 
-def _draw_density(ax: Axes, data: xarray.Dataset) -> list[tuple[Any, str]]:
+def _draw_density(ax: Axes, data: xarray.Dataset) -> dict[str, Any]:
     """Draw B; return its marks and what they are."""
     shown = data.density.sel(law=LAWS[0])
     mean, spread = shown.mean("seed"), shown.std("seed")
@@ -293,7 +294,7 @@ def _draw_density(ax: Axes, data: xarray.Dataset) -> list[tuple[Any, str]]:
     style.plain_ticks(ax.xaxis, (1, 2, 5, 10, 20))
     style.panel(ax, "B", x=TAU, y="density", title="density of timescales")
     drawn = " (mean ± std)" if data.sizes["seed"] > 1 else ""
-    return [(line, "theory"), ((band, dots), f"{int(data.units[-1]):,} neurons{drawn}")]
+    return {"theory": line, f"{int(data.units[-1]):,} neurons{drawn}": (band, dots)}
 
 
 def _draw_sweeps(figure: SubFigure, data: xarray.Dataset) -> None:
@@ -325,8 +326,7 @@ def _draw_sweeps(figure: SubFigure, data: xarray.Dataset) -> None:
     style.panel(
         right, "D", x=r"spectral radius $\rho$", y=TAU, title=rf"effect of $\rho$, at $\alpha = {float(data.leak_rate):g}$"
     )
-    keys = dict(zip(*reversed(left.get_legend_handles_labels()), strict=True))  # one of each kind
-    style.legend(figure, list(keys.values()), list(keys), 2)
+    style.legend(figure, style.keys_of(left), 2)
 
 
 def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> None:

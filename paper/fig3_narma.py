@@ -162,11 +162,12 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) 
     figure = style.figure(10.2)
     style.title(figure, data, "NARMA10 and NARMA5", _size(data, variant))
     upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1, 1.35, 2.75])
-    _draw_signals(*upper.subplots(1, 2), data)
+    left, right = upper.subplots(1, 2)
+    _draw_signals(left, right, data)
     for ax, letter, task in zip(middle.subplots(1, 2), "CD", TASKS, strict=True):
         _draw_single(ax, chosen, task)
         style.panel(ax, letter, x="leak rate $\\alpha$", y="test NRMSE" if letter == "C" else "", title=task)
-    style.legend(middle, *ax.get_legend_handles_labels(), 3)
+    style.legend(middle, style.keys_of(ax), 3)
     shown = f"Two reservoirs: {'smoothed ' if smooth else ''}test error at all pairs of leak rates"
     style.heading(lower, f"{shown}\nCross: best on validation data. White lines: {_levels()} above the least")
     axes = list(lower.subplots(2, 2).flat)
@@ -460,7 +461,7 @@ def _draw_key(figure: Figure, draws: int) -> None:
         keys.append(style.start_key("starts of the paths"))
     keys.append(style.cross_key("best on validation data"))
     keys.append(Line2D([], [], color="0.35", linewidth=0.6, label=f"{_levels()} above the least"))
-    style.legend(figure, keys, [each.get_label() for each in keys], 2)
+    style.legend(figure, {each.get_label(): each for each in keys}, 2)
 
 
 def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:

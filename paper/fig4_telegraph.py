@@ -344,12 +344,13 @@ def autocorrelations(p1: float, p2: float, p3: float, lags: int) -> Floats:
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
-    """Draw A, B: the signals; C, D: the accuracy of the single network; E, F: that of the pairs; G: the best of all variants."""
+    """Draw A, B: the signals; C, D: accuracies of the single network; E, F: of the pairs; G: the best of all variants."""
     chosen = _chosen(data, variant)
     figure = style.figure(10.2)
     style.title(figure, data, "A noisy telegraph signal", f"{_drawn(data)}. C to F: {IN_WORDS[variant]}")
     top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.45, 1.4, 1.15])
-    _draw_signals(*top.subplots(1, 2, width_ratios=[1.3, 1]), data)
+    left, right = top.subplots(1, 2, width_ratios=[1.3, 1])
+    _draw_signals(left, right, data)
     noise = settings_in(data)["noise"]
     headings = (
         "One reservoir: test accuracy by noise and leak rate. Lines in C: leak rates\nlearned online while the noise rises, "
@@ -371,10 +372,11 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
 
 
 def draw_supplement(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
-    """Draw the surfaces C to F again, as shares of the ceiling: the accuracy of the exact Bayesian filter on the same series."""
+    """Draw C to F as shares of the ceiling: the accuracy of the exact Bayesian filter on the same series."""
     chosen = _chosen(data, variant)
     figure = style.figure(6.6)
-    style.title(figure, data, "Accuracy as a share of the best possible", f"{_drawn(data)}; {IN_WORDS[variant]}", part="supplement")
+    size = f"{_drawn(data)}; {IN_WORDS[variant]}"
+    style.title(figure, data, "Accuracy as a share of the best possible", size, part="supplement")
     shares = [_means(chosen, *each)[1] for each in SURFACES.values()]
     least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
     axes = list(figure.subplots(2, 2).flat)
@@ -382,7 +384,7 @@ def draw_supplement(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     below = min(map(np.min, shares)) < least
     style.bar(figure, mesh, axes, "test accuracy / that of the exact Bayesian filter", "min" if below else "neither", "right")
     key = style.cross_key(f"best for both, state and regime, on validation data at noise {settings_in(data)['noise']:g}")
-    style.legend(figure, [key], [key.get_label()], 1)
+    style.legend(figure, {key.get_label(): key}, 1)
     built: Figure = figure
     return built
 
@@ -495,7 +497,8 @@ def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
             look: dict[str, Any] = {"color": style.COLOURS[kind], "markersize": 5, "linewidth": 1, "capsize": 3}
             label = style.WORDS[kind] if place == 0 else None
             ax.errorbar(place + 0.2 * (k - 1), float(values.mean()), error, fmt=marker, **look, label=label)
-    ax.axhline(float(data["ceiling"].sel(part="test", task="joint").mean()), color=style.THEORY, linewidth=1.2, label="best possible")
+    ceiling = float(data["ceiling"].sel(part="test", task="joint").mean())
+    ax.axhline(ceiling, color=style.THEORY, linewidth=1.2, label="best possible")
     names = [f"{readout}\n$\\rho$ = {rho:g}" for readout, rho in product(READOUTS, RADII)]
     ax.set_xticks(range(len(VARIANTS)), names)
     low, high = ax.get_ylim()

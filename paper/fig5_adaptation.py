@@ -2,11 +2,11 @@
 
     fast phase  p1 = 0.5, p2 = 0.1        slow phase  p1 = 0.1, p2 = 0.05        p3 = 0.0005 in both
 
-A hierarchy of two reservoirs of 50 neurons learns the joint task (four classes, one-hot, squared error) with the paper's rates from
-ten series at once, through alternating phases. The starts are those of Fig. 3. The paper does not state the noise, the spectral
-radius and the length of a phase. The figure uses the noise and radius at which the accuracies of Fig. 4 appear, and phases long
-enough for the leak rates to settle. Variants of noise and radius are learned too, at a higher rate (`faster`) and with phases
-that are shorter by the same factor.
+A hierarchy of two reservoirs of 50 neurons learns the joint task (four classes, one-hot, squared error) with the paper's
+rates from ten series at once, through alternating phases. The starts are those of Fig. 3. The paper does not state the noise,
+the spectral radius and the length of a phase. The figure uses the noise and radius at which the accuracies of Fig. 4 appear,
+and phases long enough for the leak rates to settle. Variants of noise and radius are learned too, at a higher rate (`faster`)
+and with phases that are shorter by the same factor.
 
 At the end of a phase the network is frozen and scored on held-out series of that phase, beside the best causal observer of the
 same series (`telegraph_filter`). State and regime are read from the same four outputs, added up. A seed draws weights, first
@@ -152,7 +152,8 @@ def draw(data: xarray.Dataset) -> Figure:
     figure: Figure = style.figure(8.3)
     size = f"{counted(data.sizes['seed'])}, {data.sizes['start']} starts each"
     style.title(figure, data, "Leak rates that are learned while the signal changes", size)
-    top, middle, lower = figure.subfigures(3, 1, height_ratios=[1, 1.35, 1.15])
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1, 1.35, 1.15])
+    top, middle, lower = parts
     left, *excerpts = top.subplots(1, 3, width_ratios=[2, 1, 1])
     _draw_odds(left, data)
     excerpts[1].sharey(excerpts[0])
@@ -161,7 +162,7 @@ def draw(data: xarray.Dataset) -> Figure:
     excerpts[1].tick_params(labelleft=False)
     style.heading(middle, "Both leak rates: thin lines are single runs, thick lines their means")
     axes = _by_start(middle, data, "CD", _draw_leaks)
-    style.legend(middle, *axes[0].get_legend_handles_labels(), 2)
+    style.legend(middle, style.keys_of(axes[0]), 2)
     _draw_accuracy(lower.subplots(), data)
     return figure
 
@@ -171,13 +172,14 @@ def draw_supplement(data: xarray.Dataset) -> Figure:
     figure: Figure = style.figure(9.7)
     size = f"{counted(data.sizes['seed'])}, {data.sizes['start']} starts each"
     style.title(figure, data, "How leak rates follow the phases", size, part="supplement")
-    top, middle, lower = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 1.2])
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 1.2])
+    top, middle, lower = parts
     style.heading(top, "Gradients: medians, and bands of 80 % of the runs (grey: slow phases)")
     axes = _by_start(top, data, "AB", _draw_gradients)
-    style.legend(top, *axes[0].get_legend_handles_labels(), 2)
+    style.legend(top, style.keys_of(axes[0]), 2)
     style.heading(middle, "Each run and phase after the first: how far a leak rate moves, and how soon")
     axes = _by_start(middle, data, "CD", _draw_responses)
-    style.legend(middle, *axes[0].get_legend_handles_labels(), 4)
+    style.legend(middle, style.keys_of(axes[0]), 4)
     _draw_variants(lower.subplots(), data)
     return figure
 

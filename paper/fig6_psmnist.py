@@ -410,7 +410,7 @@ def draw(data: xarray.Dataset) -> Figure:
         _draw_correlations(ax, letter, data, order)
     for ax, letter, count in ((b, "B", few), (d, "D", many)):
         _draw_single(ax, letter, data, count)
-    style.legend(first, *b.get_legend_handles_labels(), 3)
+    style.legend(first, style.keys_of(b), 3)
     style.heading(lower, "Two reservoirs: test accuracy at all pairs of leak rates\nCross: best on validation images")
     _draw_surfaces(lower, data, SURFACES, "log")
     built: Figure = figure
@@ -419,7 +419,7 @@ def draw(data: xarray.Dataset) -> Figure:
 
 def draw_supplement(data: xarray.Dataset) -> Figure:
     """Draw close-ups of E to H with learned paths: I, L, M, N, as in the paper, which has no J and K."""
-    figure = style.figure(7.3)
+    figure = style.figure(6.9)
     s = settings_in(data)
     slower = PAPER_RATE / s["path_rates"][0]
     rate = "the paper's readout rates" if slower == 1 else f"readout rates {slower:.0f} times below the paper's"
@@ -489,7 +489,7 @@ def _draw_surfaces(figure: Figure | SubFigure, data: xarray.Dataset, letters: st
             style.panel(ax, letter, x=style.LEAK_RATES[0], y=style.LEAK_RATES[1] if ax is row[0] else "", title=title)
             if close:
                 _draw_paths(ax, one["path"])
-        label = "test accuracy\n(darkest: lower half)" if close else "test accuracy"
+        label = "test accuracy\n(darkest: below median)" if close else "test accuracy"
         style.bar(figure, mesh, row, label, "min" if close else "neither", "right").locator = MaxNLocator(5)
     if close:
         _draw_key(figure)
@@ -503,6 +503,8 @@ def _draw_surface(ax: Axes, shown: xarray.Dataset, values: Floats, ends: tuple[f
     if scaled == "log":
         style.plain_ticks(ax.xaxis, TICKS)
         style.plain_ticks(ax.yaxis, TICKS)
+    else:
+        ax.set(xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1])
     style.cross(ax, float(shown["best_alpha1"]), float(shown["best_alpha2"]))
     return mesh
 
@@ -528,4 +530,4 @@ def _draw_key(figure: Figure | SubFigure) -> None:
 
     end = Line2D([], [], **_path(), marker="o", markersize=3.5, label="path and end")
     keys = [style.start_key("start"), end, style.cross_key("best on validation images")]
-    style.legend(figure, keys, [each.get_label() for each in keys], 3)
+    style.legend(figure, {each.get_label(): each for each in keys}, 3)

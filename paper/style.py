@@ -6,7 +6,7 @@ A figure has two panels side by side at most. At a width of 6 inches, letters of
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,18 +49,33 @@ def title(figure: Figure, data: xarray.Dataset, text: str, size: str = "", part:
     scale = f"{data.attrs['scale'].capitalize()} scale{': ' if size else ''}{size}"
     lines = f"Fig. {data.attrs['figure']}{part and ', '}{part}. {text}", scale
     letters = round(figure.get_figwidth() * LETTERS_PER_INCH * TEXT / HEAD)
-    figure.suptitle("\n".join(textwrap.fill(line, letters) for line in lines), fontsize=HEAD)
+    figure.suptitle("\n".join(wrapped(line, letters) for line in lines), fontsize=HEAD)
 
 
 def heading(figure: SubFigure, text: str) -> None:
     """What a row of panels shows, in words."""
     letters = round(figure.bbox.width / figure.dpi * LETTERS_PER_INCH)
-    figure.suptitle("\n".join(textwrap.fill(line, letters) for line in text.split("\n")), fontsize=TEXT)
+    figure.suptitle("\n".join(wrapped(line, letters) for line in text.split("\n")), fontsize=TEXT)
 
 
-def legend(figure: Figure | SubFigure, handles: Sequence[Any], labels: Sequence[str], columns: int) -> None:
-    """A legend below all panels."""
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False)
+def wrapped(text: str, letters: int) -> str:
+    """Text in as few lines as possible with at most so many letters, all about equally long."""
+    lines = textwrap.wrap(text, letters)
+    while letters > 1 and len(shorter := textwrap.wrap(text, letters - 1)) == len(lines):
+        letters, lines = letters - 1, shorter
+    return "\n".join(lines)
+
+
+def legend(figure: Figure | SubFigure, keys: Mapping[str, Any], columns: int) -> None:
+    """A legend below all panels: what each mark is."""
+    look: dict[str, Any] = {"loc": "outside lower center", "fontsize": SMALL, "frameon": False}
+    figure.legend(list(keys.values()), list(keys), ncols=columns, **look)
+
+
+def keys_of(ax: Axes) -> dict[str, Any]:
+    """The marks of a panel by their labels, one of each kind."""
+    handles, labels = ax.get_legend_handles_labels()
+    return dict(zip(labels, handles, strict=True))
 
 
 def bar(
