@@ -48,7 +48,7 @@ def texts(picture: Figure) -> list[Text]:
         for axis, ends in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             low, high = sorted(ends)
             for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-                if not low <= tick.get_loc() <= high or not axis.get_visible():
+                if not low <= tick.get_loc() <= high or not ax.axison:
                     hidden |= {id(tick.label1), id(tick.label2)}
     return [
         each
