@@ -254,7 +254,7 @@ def _draw_best(figure: SubFigure, data: xarray.Dataset) -> None:
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1, "elinewidth": 0.8}
         ax.errorbar(data["delay"].values + shift, middle, bars, **look, label=IN_WORDS[drive])
     ax.set_ylim(0, 1)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 5, 10]))
     title = "best leak rate" + (" (bars: 68 % of resampled seeds)" if data.sizes["seed"] > 1 else "")
     style.panel(ax, "C", x="delay of the oldest input (steps)", y=f"best {style.LEAK_RATES[1]}", title=title)
     style.legend(figure, style.keys_of(ax), 2)
