@@ -347,7 +347,7 @@ def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
     """Draw A, B: the signals; C, D: accuracies of the single network; E, F: of the pairs; G: the best of all variants."""
     chosen = _chosen(data, variant)
     figure = style.figure(10.2)
-    style.title(figure, data, "A noisy telegraph signal", f"{_drawn(data)}. C to F: {IN_WORDS[variant]}")
+    style.title(figure, data, "A noisy telegraph signal", f"{_drawn(data)}. C\u00a0to\u00a0F: {IN_WORDS[variant]}")
     top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.45, 1.4, 1.15])
     left, right = top.subplots(1, 2, width_ratios=[1.3, 1])
     _draw_signals(left, right, data)
