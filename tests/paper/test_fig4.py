@@ -633,4 +633,4 @@ def test_best_points_are_shown_as_accuracies_below_the_ceiling(read_back: xarray
     np.testing.assert_allclose(shown, expected, rtol=1e-6)
     [line] = [line for line in ax.lines if line.get_label() == "best possible"]
     ceiling = read_back["ceiling"].sel(part="test", task="joint").values.astype(np.float64).mean()
-    np.testing.assert_allclose(line.get_ydata(), ceiling, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(line.get_ydata(), np.float64), ceiling, rtol=1e-6)
