@@ -3,8 +3,8 @@
     python -m paper 3 --scale smoke        compute and draw figure 3, in seconds
 
 Each figure has one module with `SETTINGS` for every scale, `compute(settings, scale, run)`, which returns labelled data,
-and `draw(data)`. `run` is an `echoscale.sweeps.Runner`: it keeps finished jobs, so an interrupted figure continues where it
-stopped.
+and `draw(data)`; some have `draw_supplement(data)`, a second picture. `run` is an `echoscale.sweeps.Runner`: it keeps finished
+jobs, so an interrupted figure continues where it stopped.
 """
 
 from paper.gallery import FIGURES, Result, make

@@ -185,7 +185,8 @@ def said(number: int | str, scale: str, made: Result) -> str:
     """One line about a figure."""
     origin = "data of an earlier run" if made.reused else f"computed in {made.data.attrs['seconds']:g} s"
     name = name_of(number)
-    return f"{name[0].upper()}{name[1:]} ({scale}, {origin}): {made.picture}"
+    more = f" and {made.supplement.name}" if made.supplement else ""
+    return f"{name[0].upper()}{name[1:]} ({scale}, {origin}): {made.picture}{more}"
 
 
 def note(words: str, quiet: bool) -> None:

@@ -10,7 +10,7 @@ difference shrinks with more weights in a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,13 @@ from echoscale import timescales
 from echoscale.network import Network, hierarchical, parallel, single
 from echoscale.sweeps import Arrays, Job, Runner
 from paper import style
-from paper.comparison import counted
 from paper.provenance import labelled
 from paper.types import Floats
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 Spectra = dict[tuple[Any, ...], Arrays]
 
@@ -246,138 +245,134 @@ def _dataset(**variables: tuple[Any, ...]) -> xarray.Dataset:
 
 def draw(data: xarray.Dataset) -> Figure:
     """Draw theory in orange (the lines, and the bodies of C and D); points, dots and bars are measured."""
-    figure: Figure = style.figure(7.9)
+    figure: Figure = style.figure(9.5)
     seeds = data.sizes["seed"]
-    size = counted(seeds) + (", one in A, C and D" if seeds > 1 else "")
+    size = f"{seeds} random networks in B and E, one in A, C and D" if seeds > 1 else "one random network"
     style.title(figure, data, "Timescales of reservoirs in the linear regime", size)
-    rows = figure.add_gridspec(3, 1, height_ratios=[1.1, 1.15, 0.9])
-    top, middle, bottom = rows[0].subgridspec(1, 2, width_ratios=[1, 1.3]), rows[1].subgridspec(1, 2), rows[2].subgridspec(1, 4)
-    _draw_plane(figure.add_subplot(top[0]), data)
-    _draw_density(figure.add_subplot(top[1]), data)
-    _draw_sweeps(figure.add_subplot(middle[0]), figure.add_subplot(middle[1]), data)
-    _draw_structures([figure.add_subplot(bottom[k]) for k in range(4)], data)
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1.1, 1.15, 1.35])
+    top, middle, lower = parts
+    plane, density = top.subplots(1, 2)
+    keys = {**_draw_plane(plane, data), **_draw_density(density, data)}
+    style.legend(top, keys, 2)
+    _draw_sweeps(middle, data)
+    _draw_structures(lower, data)
     return figure
 
 
-def _draw_plane(ax: Axes, data: xarray.Dataset) -> None:
+def _draw_plane(ax: Axes, data: xarray.Dataset) -> dict[str, Any]:
+    """Draw A; return its marks and what they are."""
     alpha, rho = float(data.leak_rate), float(data.spectral_radius)
     angle = np.linspace(0, 2 * np.pi, 200)
-    circles = (("W", 0.0, 1.0, "0.65", r"of $W$"), ("system", 1 - alpha, alpha * rho, style.BLACK, "of the\nsystem"))
+    network = f"eigenvalues at $\\alpha$ = {alpha:g}, $\\rho$ = {rho:g}"
+    circles = (("W", 0.0, 1.0, "0.65", "eigenvalues of $W$"), ("system", 1 - alpha, alpha * rho, style.BLACK, network))
+    keys = {}
     for name, centre, radius, colour, label in circles:
         found = data.sel(matrix=name)
         ax.plot(centre + radius * np.cos(angle), radius * np.sin(angle), color=colour, linewidth=1)
-        ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", color=colour, markersize=2, markeredgewidth=0, label=label)
+        look: dict[str, Any] = {"color": colour, "markersize": 2, "markeredgewidth": 0}
+        (keys[label],) = ax.plot(found.eigenvalue_real, found.eigenvalue_imag, "o", **look)
     # Everything moves by 1 - alpha and shrinks by alpha rho.
     ax.annotate("", (1 - alpha, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.ORANGE, "shrinkA": 0, "shrinkB": 0})
     ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-    note = rf"$\alpha = {alpha:g}$" + "\n" + rf"$\rho = {rho:g}$"
-    ax.text(1.03, 0.02, note, transform=ax.transAxes, fontsize=8, ha="left", va="bottom")
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "borderaxespad": 0}
-    ax.legend(**_QUIET, **beside, handletextpad=0, markerscale=2)
-    style.panel(ax, "A", x=r"Re $\lambda$", y=r"Im $\lambda$", title=r"$\lambda = 1-\alpha+\alpha\rho\,\lambda_W$")
+    style.panel(ax, "A", x="real part", y="imaginary part", title="eigenvalues")
+    return keys
 
 
-def _draw_density(ax: Axes, data: xarray.Dataset) -> None:
+def _draw_density(ax: Axes, data: xarray.Dataset) -> dict[str, Any]:
+    """Draw B; return its marks and what they are."""
     shown = data.density.sel(law=LAWS[0])
     mean, spread = shown.mean("seed"), shown.std("seed")
-    count, units = data.sizes["seed"], int(data.units[-1])
     band = ax.fill_between(data.tau, np.maximum(mean - spread, 0), mean + spread, color="0.8", linewidth=0)
     (dots,) = ax.plot(data.tau, mean, "o", color=style.BLACK, markersize=2.5)
     (line,) = ax.plot(data.tau_fine, data.density_theory, color=style.THEORY, linewidth=1.2)
-    top = 1.35 * float(data.density_theory.max())
+    top = 1.2 * float(data.density_theory.max())
     for name, place, side in zip(LANDMARKS, data.tau_landmark.values, ("right", "left", "right"), strict=True):
         ax.axvline(place, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-        ax.text(place, top, f" {_symbol(name)} ", fontsize=8, ha=side, va="top")
+        ax.text(place, top, f" {_symbol(name)} ", fontsize=style.SMALL, ha=side, va="top")
     low, high = data.tau_landmark.values[[0, -1]]
-    ax.set(xscale="log", xlim=(0.72 * low, 1.15 * high), ylim=(0, top))
-    _plain_ticks(ax, (1, 2, 5, 10, 20))
-    drawn = f"mean ± std of {count} seeds" if count > 1 else "one seed"
-    measured = f"measured, {LAWS[0]} weights,\nN = {units}, {drawn}"
-    ax.legend([line, (band, dots)], ["theory", measured], **_QUIET, loc="upper right", bbox_to_anchor=(0.92, 1.0))
-    distance = data.distance.mean("seed")
-    rows = [f"{int(n):>5}" + "".join(f"{float(distance.sel(law=law, units=n)):>9.3f}" for law in LAWS) for n in data.units]
-    table = "\n".join([f"{'N':>5}" + "".join(f"{law:>9}" for law in LAWS), *rows])
-    ax.text(0.91, 0.6, f"mean KS distance to the theory\n{table}", **_TABLE, transform=ax.transAxes)
-    style.panel(ax, "B", x=TAU, y=r"density $p(\tau)$")
+    ax.set(xscale="log", xlim=(0.65 * low, 1.15 * high), ylim=(0, top))
+    style.plain_ticks(ax.xaxis, (1, 2, 5, 10, 20))
+    style.panel(ax, "B", x=TAU, y="density", title="density of timescales")
+    drawn = " (mean ± std)" if data.sizes["seed"] > 1 else ""
+    return {"theory": line, f"{int(data.units[-1]):,} neurons{drawn}": (band, dots)}
 
 
-def _draw_sweeps(left: Axes, right: Axes, data: xarray.Dataset) -> None:
+def _draw_sweeps(figure: SubFigure, data: xarray.Dataset) -> None:
+    left, right = figure.subplots(1, 2)
+    spread = (1 + float(data.spectral_radius)) / (1 - float(data.spectral_radius))
     for ax, name in ((left, "alpha"), (right, "rho")):
         values = data[name].values
         half = 0.4 * np.diff(np.log(values)).min()  # of a body's width
         for at in range(len(values)):
             _draw_pirate(ax, data.isel({name: at}), name, half)
-        for mark, line in zip(LANDMARKS, ("-", "--", "-"), strict=True):
+        for mark, line, label in zip(LANDMARKS, ("-", "--", "-"), ("shortest and longest", "most frequent", None), strict=True):
             curve = data[f"tau_landmark_of_{name}"].sel(landmark=mark)
-            ax.plot(data[f"{name}_fine"], curve, line, color=style.THEORY, linewidth=0.9, zorder=1.5)
+            look: dict[str, Any] = {"color": style.THEORY, "linewidth": 0.9, "zorder": 1.5}
+            ax.plot(data[f"{name}_fine"], curve, line, **look, label=label and f"{label} (theory)")
         ax.set(xscale="log", yscale="log", xlim=(values[0] * np.exp(-1.5 * half), values[-1] * np.exp(1.5 * half)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        _plain_ticks(ax, values)
     left.set_ylim(0.3, 1700)
     right.set_ylim(0.8, 300)
-    ends = r"$\tau_\mathrm{min},\ \tau_\mathrm{max}$"
-    left.legend(left.lines[-3:-1], [ends, _symbol("tau_peak")], **_QUIET, loc="upper right")
-    spread = (1 + float(data.spectral_radius)) / (1 - float(data.spectral_radius))
-    same = rf"$\tau_\mathrm{{max}}/\tau_\mathrm{{min}} = {spread:.3g}$" + "\n" + r"at every $\alpha$"
-    left.text(0.03, 0.04, same, transform=left.transAxes, fontsize=8, va="bottom")
-    ratio = r"$\tau_\mathrm{max}/\tau_\mathrm{min} = (1+\rho)/(1-\rho)$"
-    right.text(0.03, 0.97, ratio, transform=right.transAxes, fontsize=8, va="top")
-    style.panel(left, "C", x=r"leak rate $\alpha$", y=TAU, title=rf"$\rho = {float(data.spectral_radius):g}$")
-    style.panel(right, "D", x=r"spectral radius $\rho$", y=TAU, title=rf"$\alpha = {float(data.leak_rate):g}$")
+    style.plain_ticks(left.xaxis, (0.01, 0.03, 0.1, 0.3, 1))
+    style.plain_ticks(right.xaxis, (0.1, 0.2, 0.5, 1))
+    style.plain_ticks(left.yaxis, (1, 10, 100, 1000))
+    style.plain_ticks(right.yaxis, (1, 10, 100))
+    same = f"longest / shortest\n= {spread:.3g} at every $\\alpha$"
+    left.text(0.98, 0.97, same, transform=left.transAxes, fontsize=style.SMALL, ha="right", va="top")
+    ratio = "longest / shortest\n= $(1+\\rho)/(1-\\rho)$"
+    right.text(0.03, 0.97, ratio, transform=right.transAxes, fontsize=style.SMALL, va="top")
+    style.panel(
+        left, "C", x=r"leak rate $\alpha$", y=TAU, title=rf"effect of $\alpha$, at $\rho = {float(data.spectral_radius):g}$"
+    )
+    style.panel(
+        right, "D", x=r"spectral radius $\rho$", y=TAU, title=rf"effect of $\rho$, at $\alpha = {float(data.leak_rate):g}$"
+    )
+    style.legend(figure, style.keys_of(left), 2)
 
 
 def _draw_pirate(ax: Axes, found: xarray.Dataset, name: str, half: float) -> None:
-    """Body: the density by theory. Dots: all timescales of one network. Bars: 5 to 95 %, quartiles, median."""
+    """Body: the density by theory. Dots: all timescales of one network, and a larger one at their median."""
     value = float(found[name])
     tau, body = found[f"body_tau_of_{name}"].values, half * found[f"body_of_{name}"].values
-    ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), color=style.THEORY, alpha=0.3, linewidth=0)
+    shape: dict[str, Any] = {"color": style.THEORY, "alpha": 0.3, "linewidth": 0}
+    ax.fill_betweenx(tau, value * np.exp(-body), value * np.exp(body), **shape, label="density (theory)")
     dots = found[f"tau_of_{name}"].values
     # The golden ratio spreads the dots evenly over the width of the body, and always in the same way.
     aside = 2 * (np.arange(len(dots)) * 0.6180339887 % 1) - 1
-    ax.plot(value * np.exp(aside * np.interp(dots, tau, body)), dots, "o", color="0.35", markersize=1.2, markeredgewidth=0)
-    low, lower, median, upper, high = found[f"quantile_of_{name}"].values
-    ax.plot([value] * 2, [low, high], color=style.BLACK, linewidth=0.8)
-    ax.plot([value] * 2, [lower, upper], color=style.BLACK, linewidth=2.5, solid_capstyle="butt")
-    ax.plot(value, median, "o", color="white", markeredgecolor=style.BLACK, markersize=4)
+    places = value * np.exp(aside * np.interp(dots, tau, body))
+    ax.plot(places, dots, "o", color="0.35", markersize=1.2, markeredgewidth=0, label="measured, one network")
+    ax.plot(value, found[f"quantile_of_{name}"].sel(quantile=0.5), "o", **_MEDIAN, label="median (measured)")
 
 
-def _draw_structures(axes: list[Axes], data: xarray.Dataset) -> None:
+def _draw_structures(figure: SubFigure, data: xarray.Dataset) -> None:
+    style.heading(figure, "Structures: share of their timescales in each bin")
+    axes = list(figure.subplots(2, 2, sharex=True).flat)
     edges = data.tau_bin_edge.values
-    titles = ("delay line", "ring", "single ESN", "2 ESNs")
-    colours = ("0.75", "0.75", "0.75", style.UNCONNECTED)
+    titles = ("delay line", "ring", "single", "two reservoirs")
     for k, (ax, name, title) in enumerate(zip(axes, STRUCTURES, titles, strict=False), start=1):
         found = data.sel(structure=name)
-        ax.stairs(found.share, edges, fill=True, color=colours[k - 1], alpha=0.4 if k == len(axes) else 1)
+        colour, alpha = ("0.75", 1.0) if k < len(axes) else (style.PARALLEL, 0.4)
+        ax.stairs(found.share, edges, fill=True, color=colour, alpha=alpha, label="measured" if k < len(axes) else "parallel")
         # From all of them in one bin to a few in a hundred: one logarithmic axis for all four.
         ax.set(xscale="log", yscale="log", xlim=(edges[0], edges[-1]), ylim=(0.002, 4))
-        ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"] if k == 1 else [])
-        _plain_ticks(ax, (1, 3, 10, 30))
-        style.panel(ax, f"E{k}", x=TAU, y="share of timescales" if k == 1 else "", title=title)
-    alpha = data.structure_leak_rate.values
-    note = "nilpotent: all" + "\n" + r"at $\tau = 1/\alpha$" + "\n" + rf"   $= {1 / alpha[0]:.3g}$"
-    axes[0].text(0.42, 0.8, note, transform=axes[0].transAxes, fontsize=8, va="top")
+        style.plain_ticks(ax.xaxis, (1, 3, 10, 30))
+        style.plain_ticks(ax.yaxis, (0.01, 0.1, 1))
+        style.panel(ax, f"E{k}", x=TAU if k > 2 else "", y="share" if k in (1, 3) else "", title=title)
+    rates = data.structure_leak_rate.values
+    axes[0].text(1.5 / rates[0], 0.5, f"all are $1/\\alpha$ = {1 / rates[0]:.3g} steps", fontsize=style.SMALL, va="center")
     for ax, name in zip(axes[2:], STRUCTURES[2:], strict=False):
         ax.plot(data.tau_bin, data.share_theory.sel(structure=name), color=style.THEORY, linewidth=1.2, label="theory")
     axes[2].legend(**_QUIET, loc="upper right")
     last, top = axes[3], float(data.share.sel(structure=list(STRUCTURES[3:])).max())
-    last.patches[0].set_label("unconnected")
-    last.stairs(data.share.sel(structure=STRUCTURES[4]), edges, color=style.CONNECTED, linewidth=0.9, label="connected")
-    last.legend(handles=[last.patches[0], last.patches[1]], **_QUIET, loc="upper left", borderaxespad=0.1)
-    for each in alpha:
-        last.text(1 / each, 1.3 * top, rf"$\alpha = {each:g}$", fontsize=7, ha="center", va="bottom")
-
-
-def _plain_ticks(ax: Axes, places: Iterable[float]) -> None:
-    """Ticks of a logarithmic x-axis at these places, written out."""
-    from matplotlib.ticker import NullLocator
-
-    ax.set_xticks(list(places), [f"{place:g}" for place in places])
-    ax.xaxis.set_minor_locator(NullLocator())
+    both = data.share.sel(structure=STRUCTURES[4])
+    last.stairs(both, edges, color=style.HIERARCHICAL, linewidth=0.9, label="hierarchical")
+    last.legend(handles=[last.patches[0], last.patches[1]], **_QUIET, loc="upper left", ncols=2, columnspacing=1)
+    for each in rates:
+        last.text(1 / each, 1.3 * top, f"$\\alpha$ = {each:g}", fontsize=style.SMALL, ha="center", va="bottom")
 
 
 def _symbol(name: str) -> str:
     return rf"$\tau_\mathrm{{{name.removeprefix('tau_')}}}$"
 
 
-_QUIET: dict[str, Any] = {"fontsize": 8, "frameon": False, "handlelength": 1.3}
-_TABLE: dict[str, Any] = {"fontsize": 7, "family": "monospace", "ha": "right", "va": "top"}
+_QUIET: dict[str, Any] = {"fontsize": style.SMALL, "frameon": False, "handlelength": 1.3}
+_MEDIAN: dict[str, Any] = {"color": "white", "markeredgecolor": style.BLACK, "markersize": 4.5}

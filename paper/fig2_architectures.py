@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTER = 0.25  # inches above a diagram, for the letter of its panel
+SYMBOLS = (
+    "α: leak rate (darker is slower); ρ: spectral radius; γ: input scaling\nNumber at the black arrow: strength of the coupling"
+)
+TITLES = {
+    "single": "single",
+    "hierarchical": "hierarchical\n(in the paper: connected)",
+    "parallel": "parallel\n(in the paper: unconnected)",
+}
 
 
 @dataclass(frozen=True)
@@ -56,14 +64,15 @@ def draw(data: xarray.Dataset) -> Figure:
     # The third is the tallest: the first two are stacked beside it.
     stacked, third = plans[:2], plans[2]
     height = max(sum(plan.height for plan in stacked) + LETTER, third.height)
-    figure: Figure = style.figure(height + 2 * LETTER, width=max(plan.width for plan in stacked) + third.width + LETTER)
-    figure.suptitle("Fig. 2. The three architectures (one diagram at every scale)", fontsize=9)
+    figure: Figure = style.figure(height + 5.5 * LETTER, width=max(plan.width for plan in stacked) + third.width + LETTER)
+    figure.suptitle("Fig. 2. The three architectures", fontsize=style.HEAD)
+    figure.supxlabel(SYMBOLS, fontsize=style.TEXT)
     ratios = {"width_ratios": [max(plan.width for plan in stacked), third.width]}
     grid = figure.add_gridspec(2, 2, **ratios, height_ratios=[plan.height for plan in stacked])
     axes = [figure.add_subplot(place) for place in (grid[0, 0], grid[1, 0], grid[:, 1])]
     # Letters and titles of all panels come first: a diagram fits itself into the remaining space.
     for letter, name, ax in zip("ABC", data.architecture.values, axes, strict=True):
-        style.panel(ax, letter, title=str(name))
+        style.panel(ax, letter, title=TITLES[str(name)], aside=0)
     for network, ax in zip(networks, axes, strict=True):
         draw_network(network, ax=ax)
     return figure

@@ -1,8 +1,8 @@
-"""Fig. 3: NARMA10 and NARMA5, the error of single, unconnected and connected networks against their leak rates.
+"""Fig. 3: NARMA10 and NARMA5, the error of single, parallel and hierarchical networks against their leak rates.
 
     single        one reservoir of 100 neurons; alpha and rho vary
-    unconnected   two of 50, both receive the input; alpha1 and alpha2 vary
-    weak, strong  two of 50, the first drives the second with 0.1 or 1.0 times 10 weights N(0, 1) a row
+    parallel      two of 50, both receive the input; alpha1 and alpha2 vary ("unconnected" in the paper and in the data)
+    weak, strong  hierarchical, two of 50: the first drives the second with 0.1 or 1.0 times 10 weights N(0, 1) a row
 
 The paper does not say what decides the comparison, so all four readings of it are computed:
 
@@ -36,9 +36,9 @@ from paper.types import Floats
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+    from matplotlib.collections import QuadMesh
     from matplotlib.colors import Colormap
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
 
 LAGS = {"lag 1": 1, "lag 0": 0}
@@ -51,11 +51,18 @@ SURFACES = (*(f"NARMA10, {each}" for each in NETWORKS), "NARMA5, unconnected", "
 MEDIAN = 3  # points along each side of the running median
 HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.6g}") for k in range(-24, 3))
 TICKS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
-DRAWN = (*SURFACES[:3], SURFACES[4])  # E to H, and close-ups of them in I, L, M and N: the paper has no J and K
+DRAWN = (*SURFACES[:3], SURFACES[4])
+WHOLE, CLOSE_UPS = "EFGH", "ILMN"  # letters of the drawn surfaces and of their close-ups
 CLOSE_UP = (0.1, 1.0)  # limits of both leak rates
 VALLEY = 1.3  # end of a close-up's colours, in units of its least error
 CONTOURS = (1.05, 1.1, 1.2)  # likewise
-ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
+TITLES = dict(zip(DRAWN, ("parallel", "hierarchical, weak", "hierarchical, strong", "hierarchical, NARMA5"), strict=True))
+IN_WORDS = {
+    "lag 1": "that has received the current input",
+    "lag 0": "before the current input",
+    "ridge >= 1e-5": "ridge penalty at least $10^{-5}$",
+    "ridge free": "ridge penalty down to $10^{-12}$",
+}
 
 
 PROTOCOL = Protocol(ridge=HALF_DECADES, scale=None)
@@ -147,46 +154,66 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
-    """Draw A, B: the signals; C, D: single networks against alpha; E to H: errors of the pairs; I, L, M, N: their valleys.
+    """Draw A, B: the signals; C, D: single networks against alpha; E to H: errors of the pairs.
 
     smooth: a running median over 3 x 3 points of the surfaces (as in the paper); the crosses mark the best points without it.
     """
     chosen = data.sel(variant=variant)
-    figure = style.figure(9.5)
-    figure.get_layout_engine().set(hspace=0.04)  # between the bars of E to H and the titles below them
-    seeds = data.sizes["seed"]
-    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
-    style.title(figure, data, f"NARMA10 and NARMA5: {variant}", f"{drawn}, {len(data['alpha1'])} leak rates a side")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[1, 1.2])
-    (a, b), (c, d) = upper.subplots(2, 2)
-    _draw_signals(a, b, data)
-    for ax, letter, task in zip((c, d), "CD", TASKS, strict=True):
+    figure = style.figure(10.2)
+    style.title(figure, data, "NARMA10 and NARMA5", _size(data, variant))
+    upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1, 1.35, 2.75])
+    left, right = upper.subplots(1, 2)
+    _draw_signals(left, right, data)
+    for ax, letter, task in zip(middle.subplots(1, 2), "CD", TASKS, strict=True):
         _draw_single(ax, chosen, task)
-        style.panel(ax, letter, x="leak rate $\\alpha$", y="test NRMSE", title=task)
-    upper.legend(*c.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8, frameon=False)
-    panels, close_ups = lower.subplots(2, 4)
-    _draw_surfaces(lower, panels[:3], chosen, DRAWN[:3], smooth)
-    _draw_surfaces(lower, panels[3:], chosen, DRAWN[3:], smooth)
-    for ax, name in zip(close_ups, DRAWN, strict=True):
-        _draw_close_up(ax, chosen, name, smooth)
-    _draw_valley_bar(lower, close_ups)
-    titles = ("no coupling", "weak coupling", "strong coupling", "NARMA5, strong", *(f"close-up of {each}" for each in "EFGH"))
-    for ax, letter, title in zip((*panels, *close_ups), "EFGHILMN", titles, strict=True):
-        style.panel(ax, letter, x=ALPHA1, y=ALPHA2)
-        ax.set_title(title, fontsize=8, loc="right")  # in the middle it would touch the letter
-    shown = f"running median of {MEDIAN} x {MEDIAN} points" if smooth else "not smoothed"
-    lines = ", ".join(f"{100 * (each - 1):.0f}" for each in CONTOURS)
-    walks = data.sizes["path_seed"]
-    draws = f"; lines: the first of {walks} draws, marks: ends of all" if walks > 1 else ""
-    paths = f"\npaths from squares: to dots learned online, to triangles tuned{draws}"
-    figure.supxlabel(
-        f"{variant}; {drawn}{', bands: standard error' if seeds > 1 else ''}; surfaces: {shown}; "
-        "cross: least mean validation error\n"
-        f"lines in E to N: {lines} % above the least error shown" + (paths if variant.startswith("lag 1") else ""),
-        fontsize=7,
-    )
+        style.panel(ax, letter, x="leak rate $\\alpha$", y="test NRMSE" if letter == "C" else "", title=task)
+    style.legend(middle, style.keys_of(ax), 3)
+    shown = f"Two reservoirs: {'smoothed ' if smooth else ''}test error at all pairs of leak rates"
+    style.heading(lower, f"{shown}\nCross: best on validation data. White lines: {_levels()} above the least")
+    axes = list(lower.subplots(2, 2).flat)
+    for kept, row, label in ((slice(0, 3), axes[:2], "E, F, G"), (slice(3, 4), axes[2:], "H")):
+        mesh = _draw_surfaces(axes[kept], chosen, DRAWN[kept], smooth)
+        bar = style.bar(lower, mesh, row, f"{label}: test NRMSE\n(log scale)", location="right")
+        style.plain_ticks(bar.ax.yaxis, TICKS)
+    _name(axes, WHOLE)
     built: Figure = figure
     return built
+
+
+def draw_supplement(data: xarray.Dataset, variant: str = VARIANTS[0], smooth: bool = True) -> Figure:
+    """Draw close-ups of E to H with paths of learned leak rates: I, L, M, N, as in the paper, which has no J and K."""
+    chosen = data.sel(variant=variant)
+    learned = variant.startswith("lag 1")  # as the paths were learned
+    figure = style.figure(7.2)
+    what = "Where learned leak rates go" if learned else "Close-ups of E to H"
+    style.title(figure, data, what, _size(data, variant), part="supplement")
+    axes = list(figure.subplots(2, 2).flat)
+    for ax, name in zip(axes, DRAWN, strict=True):
+        _draw_close_up(ax, chosen, name, smooth)
+    _name(axes, CLOSE_UPS)
+    _draw_valley_bar(figure, axes)
+    _draw_key(figure, data.sizes["path_seed"] if learned else 0)
+    built: Figure = figure
+    return built
+
+
+def _name(axes: Sequence[Axes], letters: str) -> None:
+    """Letters, titles and labels of four panels over the leak rates."""
+    for ax, letter, name in zip(axes, letters, DRAWN, strict=True):
+        style.panel(ax, letter, x=style.LEAK_RATES[0], y="" if letter in "FHLN" else style.LEAK_RATES[1], title=TITLES[name])
+
+
+def _size(data: xarray.Dataset, variant: str) -> str:
+    """The seeds and the reading of the paper, in words."""
+    seeds, (lag, floor) = data.sizes["seed"], variant.split(", ")
+    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
+    return f"{drawn}. Prediction from the state {IN_WORDS[lag]}; {IN_WORDS[floor]}"
+
+
+def _levels() -> str:
+    """ "5, 10 and 20 %": where the lines are."""
+    *most, last = (f"{100 * (each - 1):.0f}" for each in CONTOURS)
+    return f"{', '.join(most)} and {last} %"
 
 
 def pair_errors(settings: Settings, surface: str, seed: int) -> Arrays:
@@ -319,21 +346,21 @@ def second_peak(correlation: Sequence[float] | Floats) -> int:
 def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     step, delay = data["step"].values, data["delay"].values
     left.plot(step, data["input"].values, color="0.65", linewidth=0.8, label="input")
-    left.plot(step, data["target"].values, color=style.BLACK, linewidth=1.2, label="NARMA10")
-    left.set_ylim(0, 1.25 * float(data["target"].max()))  # room for the legend
-    left.legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
-    style.panel(left, "A", x="step", y="signal")
+    left.plot(step, data["target"].values, color=style.BLACK, linewidth=1.2, label="target")
+    left.set_ylim(0, 1.4 * float(data["target"].max()))  # room for the legend
+    left.legend(fontsize=style.SMALL, frameon=False, ncols=2, loc="upper right")
+    style.panel(left, "A", x="time (steps)", y="signal", title="NARMA10")
     right.plot(delay, data["input_correlation"].values, color="0.65", linewidth=0.8, label="input")
     for task, dashes in zip(TASKS, ("-", "--"), strict=True):
         curve, peak = data["target_correlation"].sel(task=task).values, int(data["peak"].sel(task=task))
         right.plot(delay, curve, dashes, color=style.BLACK, linewidth=1.2, label=f"{task}, peak at {peak}")
         right.plot(peak, curve[peak], "o", color=style.BLACK, markersize=4, markeredgecolor="white", zorder=3)
-    right.legend(fontsize=8, frameon=False, loc="upper right")
+    right.legend(fontsize=style.SMALL, frameon=False, loc="upper right", borderaxespad=0)
     style.panel(right, "B", x="delay (steps)", y="autocorrelation")
 
 
 def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
-    """Errors of single networks against alpha, and lines at the least errors of the unconnected and the connected pair."""
+    """Errors of single networks against alpha, and lines at the least errors of the parallel and the hierarchical pair."""
     curves = data["single_test"].sel(task=task).astype(np.float64)
     alpha = curves["alpha"].values
     looks = ((style.SINGLE, "-"), (style.SINGLE, ":"), ("0.55", "--"))
@@ -342,23 +369,18 @@ def _draw_single(ax: Axes, data: xarray.Dataset, task: str) -> None:
         mean, error = curve.mean(axis=-1), np.nan_to_num(standard_error(curve))
         ax.fill_between(alpha, mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
         ax.plot(alpha, mean, color=colour, linestyle=dashes, linewidth=1.2, label=f"single, $\\rho$ = {rho:g}")
-    for kind, label, colour in (
-        ("unconnected", "unconnected", style.UNCONNECTED),
-        ("strong", "connected", style.CONNECTED),
-    ):
-        found = data.sel(surface=f"{task}, {kind}")
+    for kind in ("unconnected", "strong"):
+        found, colour = data.sel(surface=f"{task}, {kind}"), style.COLOURS[kind]
         least, either = float(found["best_test"]), float(np.nan_to_num(found["best_test_error"]))
         ax.axhspan(least - either, least + either, color=colour, alpha=0.25, linewidth=0)
-        ax.axhline(least, color=colour, linewidth=1.5, label=f"{label}, best")
+        ax.axhline(least, color=colour, linewidth=1.5, label=f"best {style.WORDS[kind]} pair")
     ax.set_xlim(0, 1.02)
     ax.set_yscale("log")
-    _plain_ticks(ax.yaxis)
+    style.plain_ticks(ax.yaxis, TICKS)
 
 
-def _draw_surfaces(
-    figure: SubFigure, axes: Sequence[Axes], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool
-) -> None:
-    """Mean test errors on one colour scale, with a bar below; lines around the valleys, crosses at the best points."""
+def _draw_surfaces(axes: Sequence[Axes], data: xarray.Dataset, surfaces: Sequence[str], smooth: bool) -> QuadMesh:
+    """Mean test errors on one colour scale; lines around the valleys, crosses at the best points."""
     from matplotlib.colors import LogNorm
 
     shown = [_shown(data, each, smooth) for each in surfaces]
@@ -371,7 +393,7 @@ def _draw_surfaces(
         _draw_contours(ax, alpha, values, "white")
         _draw_cross(ax, data, name)
         ax.set(aspect="equal", xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1], xlim=ends, ylim=ends)
-    _plain_ticks(style.bar(figure, mesh, axes, f"{surfaces[0].split(',')[0]}, test NRMSE").ax.xaxis)
+    return mesh
 
 
 def _draw_contours(ax: Axes, alpha: Floats, values: Floats, colour: str) -> None:
@@ -388,13 +410,13 @@ def _valley_shades() -> Colormap:
     return LinearSegmentedColormap.from_list("valley", ["0.55", "1.0"])
 
 
-def _draw_valley_bar(figure: SubFigure, axes: Sequence[Axes]) -> None:
+def _draw_valley_bar(figure: Figure, axes: Sequence[Axes]) -> None:
     """One bar for all close-ups: each in units of its own least error."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     shades = ScalarMappable(Normalize(0, 100 * (VALLEY - 1)), _valley_shades())
-    style.bar(figure, shades, axes, "test NRMSE above the least that the panel shows (%)", "max")
+    style.bar(figure, shades, axes, "test NRMSE above the least of the panel (%)", "max", "right")
 
 
 def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> None:
@@ -415,17 +437,31 @@ def _draw_close_up(ax: Axes, data: xarray.Dataset, name: str, smooth: bool) -> N
 
 def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
     """The leak rates from every start (square): the path of the first seed, and the ends of all seeds."""
-    for walk, colour, marker in (("online_path", style.ONLINE, "o"), ("tuned_path", style.TUNED, "^")):
+    for walk, look in PATHS.items():
         for draw, starts in enumerate(data[walk].values):
             for path in starts:
                 path = path[np.isfinite(path).all(axis=1)]
                 if draw == 0:  # the paths of all seeds would cover each other
-                    ax.plot(*path.T, color=colour, linewidth=1.0, clip_on=False, zorder=3)
+                    ax.plot(*path.T, color=look["color"], linewidth=1.0, clip_on=False, zorder=3)
                 # Ends at the edge reach out of the panel.
-                look: dict[str, Any] = {"markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.5}
-                ax.plot(*path[-1], marker, color=colour, clip_on=False, zorder=4, **look)
+                ax.plot(*path[-1], **look, linestyle="none", clip_on=False, zorder=4)
     for start in data["online_path"].values[0, :, 0]:
-        ax.plot(*start, "s", color="white", markeredgecolor=style.BLACK, markeredgewidth=0.8, markersize=3.5, zorder=4)
+        ax.plot(*start, **style.START, zorder=4)
+
+
+def _draw_key(figure: Figure, draws: int) -> None:
+    """What the marks of the close-ups are; `draws` is the number of learned networks, 0 without paths."""
+    from matplotlib.lines import Line2D
+
+    keys: list[Any] = []
+    if draws:
+        ends = f"1 path, {draws} ends" if draws > 1 else "path and end"
+        names = zip(PATHS.values(), ("online rule", "es.tune"), strict=True)
+        keys = [Line2D([], [], **look, linewidth=1, label=f"{name} ({ends})") for look, name in names]
+        keys.append(style.start_key("starts of the paths"))
+    keys.append(style.cross_key("best on validation data"))
+    keys.append(Line2D([], [], color="0.35", linewidth=0.6, label=f"{_levels()} above the least"))
+    style.legend(figure, {each.get_label(): each for each in keys}, 2)
 
 
 def _shown(data: xarray.Dataset, name: str, smooth: bool) -> Floats:
@@ -442,10 +478,8 @@ def _draw_cross(ax: Axes, data: xarray.Dataset, name: str, limits: tuple[float, 
         style.cross(ax, *place)
 
 
-def _plain_ticks(axis: Axis) -> None:
-    """Round numbers on a logarithmic axis of about a decade, in place of powers of ten."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    axis.set_major_locator(FixedLocator(TICKS))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter("{x:g}")
+_END: dict[str, Any] = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.5}
+PATHS: dict[str, dict[str, Any]] = {
+    "online_path": {"color": style.ONLINE, "marker": "o", **_END},
+    "tuned_path": {"color": style.TUNED, "marker": "^", **_END},
+}

@@ -1,8 +1,8 @@
 """Fig. 4: a volatile environment. Which leak rates recognise the state, the regime, and both, of a noisy telegraph signal.
 
-    single       one reservoir of 100 neurons; its leak rate and the noise vary
-    unconnected  two of 50, both receive the input; alpha1 and alpha2 vary
-    connected    two of 50, the first drives the second
+    single        one reservoir of 100 neurons; its leak rate and the noise vary
+    parallel      two of 50, both receive the input; alpha1 and alpha2 vary ("unconnected" in the paper and in the data)
+    hierarchical  two of 50, the first drives the second ("connected")
 
 Accuracies are those of frozen readouts on held-out series. The ceiling of an accuracy is that of the exact Bayesian filter on
 the same series. The paper does not say what decides the comparison, so four readings of it are computed:
@@ -39,7 +39,8 @@ from paper.types import Floats
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.collections import QuadMesh
+    from matplotlib.figure import Figure
 
 
 READOUTS = ("online", "ridge")
@@ -48,7 +49,13 @@ VARIANTS = tuple(f"{readout}, rho {rho:g}" for readout, rho in product(READOUTS,
 NETWORKS = ("unconnected", "connected")
 TASKS = scores.TASKS
 PARTS = ("validation", "test")
-ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
+READOUTS_IN_WORDS = {"online": "readout learned online", "ridge": "ridge readout"}
+IN_WORDS = {
+    variant: f"{READOUTS_IN_WORDS[readout]}, spectral radius {rho:g}"
+    for variant, (readout, rho) in zip(VARIANTS, product(READOUTS, RADII), strict=True)
+}
+# Letter of a surface: its task, and its network of two reservoirs or None for the single one.
+SURFACES = {"C": ("state", None), "D": ("regime", None), "E": ("joint", "unconnected"), "F": ("joint", "connected")}
 THREADS_ON_GPU = 4  # a loop of small kernels leaves most of the GPU idle
 LOWEST = 0.8  # share of the ceiling at which its colours begin
 
@@ -337,28 +344,59 @@ def autocorrelations(p1: float, p2: float, p3: float, lags: int) -> Floats:
 
 
 def draw(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
-    """Draw A, B: the signals; C, D: the single network, accuracy and share of the ceiling; E, F: the pairs; G: all variants."""
-    readout, radius = variant.split(", rho ")
-    chosen = data.sel(readout=readout, rho=float(radius))
-    figure = style.figure(9.6)
-    seeds = data.sizes["seed"]
-    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
-    style.title(figure, data, f"A noisy telegraph signal: {variant}", f"{drawn}, {len(data['alpha1'])} leak rates")
-    top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.35, 1.3, 1.05])
-    a, b = top.subplots(1, 2, width_ratios=[1.7, 1])
-    _draw_signals(a, b, data)
-    _draw_surfaces(middle, "CD", chosen, [("state", None), ("regime", None)])
-    _draw_surfaces(lower, "EF", chosen, [("joint", each) for each in NETWORKS])
-    _draw_best(bottom.subplots(1, 1), data)
+    """Draw A, B: the signals; C, D: accuracies of the single network; E, F: of the pairs; G: the best of all variants."""
+    chosen = _chosen(data, variant)
+    figure = style.figure(10.2)
+    style.title(figure, data, "A noisy telegraph signal", f"{_drawn(data)}. C\u00a0to\u00a0F: {IN_WORDS[variant]}")
+    top, middle, lower, bottom = figure.subfigures(4, 1, height_ratios=[1, 1.45, 1.4, 1.15])
+    left, right = top.subplots(1, 2, width_ratios=[1.3, 1])
+    _draw_signals(left, right, data)
     noise = settings_in(data)["noise"]
-    figure.supxlabel(
-        f"{variant}; frozen readouts on unseen series, {drawn}; E to G at noise {noise:g}; cross: largest mean "
-        "validation accuracy\nC1: lines are leak rates learned online while the noise rises, a dot at the end of each "
-        f"level\nG: shares seed by seed{' with standard errors' if seeds > 1 else ''}; numbers are joint accuracies",
-        fontsize=7,
+    headings = (
+        "One reservoir: test accuracy by noise and leak rate. Lines in C: leak rates\nlearned online while the noise rises, "
+        "from the squares; dots end each level",
+        f"Two reservoirs: test accuracy for both, state and regime, at noise {noise:g}\nCross: best on validation data",
     )
+    for part, letters, heading in ((middle, "CD", headings[0]), (lower, "EF", headings[1])):
+        style.heading(part, heading)
+        means = [_means(chosen, *SURFACES[letter])[0] for letter in letters]
+        axes = part.subplots(1, 2)
+        ends = min(map(np.min, means)), max(map(np.max, means))
+        mesh = _draw_surfaces(axes, letters, chosen, means, *ends)
+        style.bar(part, mesh, axes, "test accuracy", location="right")
+        if letters == "CD":
+            _draw_paths(axes[0], chosen)
+    _draw_best(bottom.subplots(), data)
     built: Figure = figure
     return built
+
+
+def draw_supplement(data: xarray.Dataset, variant: str = VARIANTS[0]) -> Figure:
+    """Draw C to F as shares of the ceiling: the accuracy of the exact Bayesian filter on the same series."""
+    chosen = _chosen(data, variant)
+    figure = style.figure(6.6)
+    size = f"{_drawn(data)}; {IN_WORDS[variant]}"
+    style.title(figure, data, "Accuracy as a share of the best possible", size, part="supplement")
+    shares = [_means(chosen, *each)[1] for each in SURFACES.values()]
+    least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
+    axes = list(figure.subplots(2, 2).flat)
+    mesh = _draw_surfaces(axes, "CDEF", chosen, shares, least, 1.0, best=True)
+    below = min(map(np.min, shares)) < least
+    style.bar(figure, mesh, axes, "test accuracy / that of the exact Bayesian filter", "min" if below else "neither", "right")
+    key = style.cross_key(f"best for both, state and regime, on validation data at noise {settings_in(data)['noise']:g}")
+    style.legend(figure, {key.get_label(): key}, 1)
+    built: Figure = figure
+    return built
+
+
+def _chosen(data: xarray.Dataset, variant: str) -> xarray.Dataset:
+    readout, radius = variant.split(", rho ")
+    return data.sel(readout=readout, rho=float(radius))
+
+
+def _drawn(data: xarray.Dataset) -> str:
+    seeds = data.sizes["seed"]
+    return f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
 
 
 def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
@@ -366,47 +404,47 @@ def _draw_signals(left: Axes, right: Axes, data: xarray.Dataset) -> None:
     left.plot(step, data["input"].values, color="0.75", linewidth=0.5, label="input")
     left.plot(step, data["state"].values, color=style.BLACK, linewidth=0.9, label="state")
     left.plot(step, 1.1 * data["regime"].values - 0.05, color=style.OLIVE, linewidth=1.5, label="regime")
-    left.set_ylim(-1.4, 3.2)
-    left.legend(fontsize=8, frameon=False, ncols=3, loc="upper right")
-    style.panel(left, "A", x="step", y="signal")
+    left.set_ylim(-1.4, 3.7)
+    key: dict[str, Any] = {"fontsize": style.SMALL, "frameon": False, "handlelength": 1.2}
+    left.legend(**key, ncols=3, loc="upper center", columnspacing=1)
+    style.panel(left, "A", x="time (steps)", y="signal")
     for name, colour in (("state", style.BLACK), ("regime", style.OLIVE)):
-        right.plot(delay, data["correlation"].sel(process=name), color=colour, linewidth=1.2, label=name)
-        right.plot(delay, data["expected"].sel(process=name), color=colour, linewidth=0.9, linestyle=":")
-    right.plot([], [], color="0.4", linewidth=0.9, linestyle=":", label="expected")
-    right.set_xscale("log")
-    right.set_xlim(1, delay[-1])
+        right.plot(delay, data["correlation"].sel(process=name), color=colour, linewidth=1.2)
+        right.plot(delay, data["expected"].sel(process=name), color=colour, linewidth=1, linestyle=":")
+        half = max(int(np.argmax(data["expected"].sel(process=name).values < 0.5)), 1)
+        says, side = (f"  {name}", "left") if name == "state" else (f"{name}  ", "right")
+        right.text(delay[half], 0.5, says, fontsize=style.SMALL, color=colour, ha=side, va="center")
+    for dashes, says in (("-", "measured"), (":", "expected")):
+        right.plot([], [], color="0.4", linestyle=dashes, label=says)
+    right.set(xscale="log", xlim=(1, delay[-1]), ylim=(-0.05, 1.4), yticks=[0, 0.5, 1])
+    style.plain_ticks(right.xaxis, (1, 10, 100, 1000))
+    right.legend(**key, ncols=2, loc="upper center", columnspacing=1)
     style.panel(right, "B", x="delay (steps)", y="autocorrelation")
-    right.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.55, 0.98), ncols=3, columnspacing=1)
 
 
-def _draw_surfaces(figure: SubFigure, letters: str, data: xarray.Dataset, draws: Sequence[tuple[str, str | None]]) -> None:
-    """Test accuracies on the left, their shares of the ceiling on the right, over noise and alpha or over both leak rates.
-
-    Panels of one kind share a scale and a colour bar.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    means, shares = zip(*(_means(data, task, network) for task, network in draws), strict=True)
-    least = min(LOWEST, min(float(each.max()) for each in shares) - 0.05)
-    bounds = (min(map(np.min, means)), max(map(np.max, means))), (least, 1.0)
-    names = "test accuracy", "share of the ceiling"
-    halves: Any = figure.subfigures(1, 2)
-    for k, (part, kind, ends, name) in enumerate(zip(halves, (means, shares), bounds, names, strict=True), start=1):
-        axes = part.subplots(1, len(draws))
-        for ax, letter, shown, (task, network) in zip(axes, letters, kind, draws, strict=True):
-            mesh = _mesh(ax, data, shown, network is None, *ends)
-            if network is None:
-                style.panel(ax, f"{letter}{k}", x="noise $\\sigma$", y="$\\alpha$")
-            else:
-                style.panel(ax, f"{letter}{k}", x=ALPHA1, y=ALPHA2)
-                place = data.sel(network=network, task=task)
-                style.cross(ax, float(place["best_alpha1"]), float(place["best_alpha2"]))
-            ax.set_title(f"{letter}{k}", fontsize=11, fontweight="bold", loc="left", x=-0.3)  # clear of the title
-            title = f"{network or 'single'}, {task}" if k == 1 else f"at best {shown.max():.3f}"
-            ax.set_title(title, fontsize=8, loc="right")
-            if f"{letter}{k}" == "C1":
-                _draw_paths(ax, data)
-        style.bar(part, mesh, axes, name, "min" if min(map(np.min, kind)) < ends[0] else "neither").locator = MaxNLocator(5)
+def _draw_surfaces(
+    axes: Sequence[Axes],
+    letters: str,
+    data: xarray.Dataset,
+    shown: Sequence[Floats],
+    least: float,
+    most: float,
+    best: bool = False,
+) -> QuadMesh:
+    """Values over noise and alpha or over both leak rates, on one colour scale; `best` adds the largest to the titles."""
+    for ax, letter, values in zip(axes, letters, shown, strict=True):
+        task, network = SURFACES[letter]
+        mesh = _mesh(ax, data, values, network is None, least, most)
+        title = f"{style.WORDS[network or 'single']}: {'both' if task == 'joint' else task}"
+        title += f"\nat best {100 * values.max():.1f} %" if best else ""
+        left = letter in "CE"
+        if network is None:
+            style.panel(ax, letter, x="noise $\\sigma$", y="leak rate $\\alpha$" if left else "", title=title)
+        else:
+            style.panel(ax, letter, x=style.LEAK_RATES[0], y=style.LEAK_RATES[1] if left else "", title=title)
+            place = data.sel(network=network, task=task)
+            style.cross(ax, float(place["best_alpha1"]), float(place["best_alpha2"]))
+    return mesh
 
 
 def _means(data: xarray.Dataset, task: str, network: str | None) -> tuple[Floats, Floats]:
@@ -421,22 +459,15 @@ def _means(data: xarray.Dataset, task: str, network: str | None) -> tuple[Floats
     return values.mean("seed").values, (values / ceiling).mean("seed").values
 
 
-def _mesh(ax: Axes, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> Any:
+def _mesh(ax: Axes, data: xarray.Dataset, values: Floats, single_one: bool, least: float, most: float) -> QuadMesh:
     """Cells around the points of logarithmic axes; the noises stand side by side."""
-    alpha = data["alpha1"].values
-    edges = style.cells(alpha)
-    if single_one:
-        noise = data["noise"].values
-        mesh = ax.pcolormesh(style.cells(noise), edges, values.T, vmin=least, vmax=most, cmap="viridis", rasterized=True)
-        ax.set_xscale("log")
-        ticks = [each for each in noise if each in (0.25, 0.5, 1, 2, 4)]
-        ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
-        ax.set_xticks([], minor=True)
-    else:
-        mesh = ax.pcolormesh(edges, edges, values.T, vmin=least, vmax=most, cmap="viridis", rasterized=True)
-        ax.set_xscale("log")
-        ax.set_aspect("equal")
-    ax.set_yscale("log")
+    edges = style.cells(data["alpha1"].values)
+    across = style.cells(data["noise"].values) if single_one else edges
+    mesh = ax.pcolormesh(across, edges, values.T, vmin=least, vmax=most, cmap="viridis", rasterized=True)
+    ax.set(xscale="log", yscale="log", aspect="auto" if single_one else "equal")
+    style.plain_ticks(ax.xaxis, (0.25, 0.5, 1, 2, 4) if single_one else (0.01, 0.1, 1))
+    style.plain_ticks(ax.yaxis, (0.01, 0.1, 1))
+    ax.set(xlim=(across[0], across[-1]), ylim=(edges[0], edges[-1]))
     return mesh
 
 
@@ -453,27 +484,26 @@ def _draw_paths(ax: Axes, data: xarray.Dataset) -> None:
         noise = levels[inside]
         ax.plot([noise[0], *noise], [walk[0], *ends], color=style.BLACK, linewidth=0.8, path_effects=rim, zorder=3)
         ax.plot(noise, ends, "o", color=style.BLACK, markersize=2.2, zorder=4)
+        ax.plot(noise[0], walk[0], **style.START, zorder=5)
 
 
 def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
-    """The best pairs and singles of all variants: shares of the ceiling, seed by seed on the same series, and accuracies."""
-    kinds = (("single", style.SINGLE, "o"), ("unconnected", style.UNCONNECTED, "s"), ("connected", style.CONNECTED, "D"))
-    lowest = 1.0
+    """Test accuracies of the best pairs and singles of all variants, and the ceiling of their series."""
     for place, (readout, rho) in enumerate(product(READOUTS, RADII)):
         chosen = data.sel(readout=readout, rho=rho, task="joint")
-        ceiling = chosen["ceiling"].sel(part="test")
-        for k, (kind, colour, marker) in enumerate(kinds):
-            values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
-            share = (values / ceiling).astype(np.float64)
-            mean, error = float(share.mean()), float(np.nan_to_num(standard_error(share)))
-            lowest = min(lowest, mean - error)
-            x, label = place + 0.25 * (k - 1), kind if place == 0 else None
-            ax.errorbar(x, mean, error, fmt=marker, color=colour, markersize=5, linewidth=1, capsize=3, label=label)
-            said = f"{float(values.mean()):.3f}"
-            ax.annotate(said, (x, mean - error), (0, -5), textcoords="offset points", fontsize=7, ha="center", va="top")
-    top = float(data["ceiling"].sel(part="test", task="joint").mean())
-    ax.axhline(1, color=style.THEORY, linewidth=1.2, label=f"ceiling ({top:.3f})")
-    ax.set_xticks(range(len(VARIANTS)), VARIANTS)
-    ax.set_ylim(lowest - 0.15 * (1.03 - lowest), 1.03)
-    ax.legend(fontsize=7, frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    style.panel(ax, "G", y="share of the ceiling")
+        for k, (kind, marker) in enumerate((("single", "o"), ("unconnected", "s"), ("connected", "D"))):
+            values = (chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)).astype(np.float64)
+            error = float(np.nan_to_num(standard_error(values)))
+            look: dict[str, Any] = {"color": style.COLOURS[kind], "markersize": 5, "linewidth": 1, "capsize": 3}
+            label = style.WORDS[kind] if place == 0 else None
+            ax.errorbar(place + 0.2 * (k - 1), float(values.mean()), error, fmt=marker, **look, label=label)
+    ceiling = float(data["ceiling"].sel(part="test", task="joint").mean())
+    ax.axhline(ceiling, color=style.THEORY, linewidth=1.2, label="best possible")
+    names = [f"{readout}\n$\\rho$ = {rho:g}" for readout, rho in product(READOUTS, RADII)]
+    ax.set_xticks(range(len(VARIANTS)), names)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low - 0.05 * (high - low), high + 0.3 * (high - low))
+    ax.legend(fontsize=style.SMALL, frameon=False, ncols=4, loc="upper center", columnspacing=1.2, handlelength=1.2)
+    noise = settings_in(data)["noise"]
+    title = f"both, at the best leak rates of each network, at noise {noise:g}"
+    style.panel(ax, "G", x="readout and spectral radius", y="test accuracy", title=title)

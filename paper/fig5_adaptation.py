@@ -2,11 +2,11 @@
 
     fast phase  p1 = 0.5, p2 = 0.1        slow phase  p1 = 0.1, p2 = 0.05        p3 = 0.0005 in both
 
-Two connected reservoirs of 50 neurons learn the joint task (four classes, one-hot, squared error) with the paper's rates from
-ten series at once, through alternating phases. The starts are those of Fig. 3. The paper does not state the noise, the spectral
-radius and the length of a phase. The figure uses the noise and radius at which the accuracies of Fig. 4 appear, and phases long
-enough for the leak rates to settle. Variants of noise and radius are learned too, at a higher rate (`faster`) and with phases
-that are shorter by the same factor.
+A hierarchy of two reservoirs of 50 neurons learns the joint task (four classes, one-hot, squared error) with the paper's
+rates from ten series at once, through alternating phases. The starts are those of Fig. 3. The paper does not state the noise,
+the spectral radius and the length of a phase. The figure uses the noise and radius at which the accuracies of Fig. 4 appear,
+and phases long enough for the leak rates to settle. Variants of noise and radius are learned too, at a higher rate (`faster`)
+and with phases that are shorter by the same factor.
 
 At the end of a phase the network is frozen and scored on held-out series of that phase, beside the best causal observer of the
 same series (`telegraph_filter`). State and regime are read from the same four outputs, added up. A seed draws weights, first
@@ -26,7 +26,7 @@ crossing. Short returns below the share do not change it, long ones do. An overs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ from paper.types import Floats
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 
 TASKS = ("state", "regime", "joint")
@@ -57,6 +57,7 @@ LEAKS = ("alpha1", "alpha2")
 NAMES = ("$\\alpha^{(1)}$", "$\\alpha^{(2)}$")
 COLOURS = style.LEVELS
 KINDS = ("fast", "slow")
+TIME = "time (1,000 steps)"
 # The numbers of the held-out series: none of them is a series of a learner.
 FIRST_TEST = 1_000_000
 
@@ -147,34 +148,52 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """Draw A odds and excerpts, B gradients, C leak rates, D how far and how soon, by start; E accuracies, F variants."""
-    figure: Figure = style.figure(9.7)
+    """Draw A: the odds; B: excerpts; C, D: leak rates, by start; E: accuracies."""
+    figure: Figure = style.figure(8.3)
     size = f"{counted(data.sizes['seed'])}, {data.sizes['start']} starts each"
-    style.title(figure, data, "Leak rates follow fast and slow phases of the telegraph signal", size)
-    grid = figure.add_gridspec(5, 4, height_ratios=(1.0, 1.2, 1.5, 1.5, 1.6))
-    _draw_odds(figure.add_subplot(grid[0, :2]), data)
-    excerpts = [figure.add_subplot(grid[0, 2])]
-    excerpts.append(figure.add_subplot(grid[0, 3], sharey=excerpts[0]))
+    style.title(figure, data, "Leak rates that are learned while the signal changes", size)
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1, 1.35, 1.15])
+    top, middle, lower = parts
+    left, *excerpts = top.subplots(1, 3, width_ratios=[2, 1, 1])
+    _draw_odds(left, data)
+    excerpts[1].sharey(excerpts[0])
     for ax, kind in zip(excerpts, KINDS, strict=True):
         _draw_excerpt(ax, data.sel(excerpt=kind), kind)
     excerpts[1].tick_params(labelleft=False)
-    for row, letter, panel in ((1, "B", _draw_gradients), (2, "C", _draw_leaks), (3, "D", _draw_responses)):
-        left = figure.add_subplot(grid[row, :2])
-        right = figure.add_subplot(grid[row, 2:], sharey=left)
-        for ax, (group, starts) in zip((left, right), groups(data).items(), strict=True):
-            panel(ax, data.sel(start=list(starts)))
-            title = f"{group} at the start" if row == 1 else ""
-            name = f"{letter}{1 if ax is left else 2}"
-            style.panel(ax, name, x=ax.get_xlabel(), y=ax.get_ylabel() if ax is left else "", title=title)
-        right.tick_params(labelleft=False)
-    _draw_accuracy(figure.add_subplot(grid[4, :2]), data)
-    _draw_variants(figure.add_subplot(grid[4, 2:]), data)
-    figure.supxlabel(
-        "A2, A3: state and noisy input; B: median over seeds and starts, band: 80 % of them; C: every run and means\n"
-        "D, E: every run; F: means, from the least to the largest of seeds and starts",
-        fontsize=7,
-    )
+    style.heading(middle, "Both leak rates: thin lines are single runs, thick lines their means")
+    axes = _by_start(middle, data, "CD", _draw_leaks)
+    style.legend(middle, style.keys_of(axes[0]), 2)
+    _draw_accuracy(lower.subplots(), data)
     return figure
+
+
+def draw_supplement(data: xarray.Dataset) -> Figure:
+    """Draw A, B: gradients; C, D: how far leak rates move and how soon, by start; E: other noises and spectral radii."""
+    figure: Figure = style.figure(9.7)
+    size = f"{counted(data.sizes['seed'])}, {data.sizes['start']} starts each"
+    style.title(figure, data, "How leak rates follow the phases", size, part="supplement")
+    parts: Any = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 1.2])
+    top, middle, lower = parts
+    style.heading(top, "Gradients: medians, and bands of 80 % of the runs (grey: slow phases)")
+    axes = _by_start(top, data, "AB", _draw_gradients)
+    style.legend(top, style.keys_of(axes[0]), 2)
+    style.heading(middle, "Each run and phase after the first: how far a leak rate moves, and how soon")
+    axes = _by_start(middle, data, "CD", _draw_responses)
+    style.legend(middle, style.keys_of(axes[0]), 4)
+    _draw_variants(lower.subplots(), data)
+    return figure
+
+
+def _by_start(
+    figure: SubFigure, data: xarray.Dataset, letters: str, draw_panel: Callable[[Axes, xarray.Dataset], None]
+) -> list[Axes]:
+    """Two panels with the same axes, for the two groups of starts."""
+    axes: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    for ax, letter, (group, starts) in zip(axes, letters, groups(data).items(), strict=True):
+        draw_panel(ax, data.sel(start=list(starts)))
+        title = f"start: {group}"
+        style.panel(ax, letter, x=ax.get_xlabel(), y=ax.get_ylabel() if ax is axes[0] else "", title=title)
+    return axes
 
 
 def groups(data: xarray.Dataset) -> dict[str, tuple[str, ...]]:
@@ -446,17 +465,21 @@ def _draw_odds(ax: Axes, data: xarray.Dataset) -> None:
     for name, colour in (("p1", style.BLACK), ("p2", "0.6")):
         ax.stairs(data[name].values, edges, baseline=None, color=colour, linewidth=1.4, label=f"$p_{name[1]}$")
     for kind, begin, end in zip(data["kind"].values, data["begin"].values, data["end"].values, strict=True):
-        ax.text((begin + end) / 2000, 0.63, kind, fontsize=8, ha="center", va="center")
-    ax.set(ylim=(0, 0.7), yticks=[0, 0.25, 0.5])
-    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(0, 0.45), handlelength=1, ncols=2)
-    style.panel(ax, "A1", x="steps / 1000", y="probability")
+        ax.text((begin + end) / 2000, 0.57, kind, fontsize=style.SMALL, ha="center", va="center")
+    ax.set(ylim=(0, 0.8), yticks=[0, 0.25, 0.5])
+    ax.legend(fontsize=style.SMALL, frameon=False, loc="upper right", borderaxespad=0, handlelength=1, ncols=2)
+    style.panel(ax, "A", x=TIME, y="probability", title="odds of a switch")
 
 
 def _draw_excerpt(ax: Axes, data: xarray.Dataset, kind: str) -> None:
     step = data["excerpt_step"].values
-    ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7)
-    ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid")
-    style.panel(ax, f"A{KINDS.index(kind) + 2}", x="steps", title=kind)
+    ax.plot(step, data["excerpt_input"].values, color="0.6", linewidth=0.7, label="input")
+    ax.plot(step, data["excerpt_state"].values, color=style.BLACK, linewidth=1.2, drawstyle="steps-mid", label="state")
+    first = kind == KINDS[0]
+    style.panel(ax, "B" if first else "", x="time (steps)", title=f"{kind} phase")
+    ax.margins(y=0.25)
+    key: dict[str, Any] = {"fontsize": style.SMALL, "frameon": False, "handlelength": 1, "borderaxespad": 0}
+    ax.legend(handles=[ax.lines[0 if first else 1]], **key, loc="upper right")
 
 
 def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
@@ -470,16 +493,14 @@ def _draw_gradients(ax: Axes, data: xarray.Dataset) -> None:
     ax.set_yscale("symlog", linthresh=0.01)
     ax.set_yticks([-0.1, -0.01, 0, 0.01, 0.1])
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.set(xlabel="steps / 1000", ylabel="mean gradient")
-    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left", borderaxespad=0, handlelength=1)
+    ax.set(xlabel=TIME, ylabel="gradient d$E$/d$\\alpha$")
 
 
 def _draw_leaks(ax: Axes, data: xarray.Dataset) -> None:
     _shade(ax, data)
     _draw_paths(ax, data["value"], data["step"].values, 1.8)
-    ax.set(yscale="log", ylim=(0.0008, 1.2), xlabel="steps / 1000", ylabel="leak rate")
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.legend(fontsize=8, frameon=False, ncols=2, loc="lower left")
+    ax.set(yscale="log", ylim=(0.0008, 1.2), xlabel=TIME, ylabel="leak rate")
+    style.plain_ticks(ax.yaxis, (0.001, 0.01, 0.1, 1))
 
 
 def _draw_paths(ax: Axes, paths: xarray.DataArray, step: Any, width: float) -> None:
@@ -492,7 +513,7 @@ def _draw_paths(ax: Axes, paths: xarray.DataArray, step: Any, width: float) -> N
             ax.plot(step / 1000, path, color=colour, linewidth=0.4, alpha=0.35, zorder=1)
         rim = [withStroke(linewidth=width + 1.2, foreground="white")]
         mean = each.mean(["seed", "start"])
-        ax.plot(step / 1000, mean, color=colour, linewidth=width, label=name, zorder=3, path_effects=rim)
+        ax.plot(step / 1000, mean, color=colour, linewidth=width, label=_says(name), zorder=3, path_effects=rim)
 
 
 def _draw_bands(ax: Axes, paths: xarray.DataArray, step: Any) -> None:
@@ -501,7 +522,7 @@ def _draw_bands(ax: Axes, paths: xarray.DataArray, step: Any) -> None:
         each = paths.sel(leak=leak).transpose("seed", "start", "step").values.reshape(-1, len(step))
         low, middle, high = np.quantile(each, [0.1, 0.5, 0.9], axis=0)  # NaN in the first windows, which have no target
         ax.fill_between(step / 1000, low, high, color=colour, alpha=0.25, linewidth=0)
-        ax.plot(step / 1000, middle, color=colour, linewidth=1, label=name)
+        ax.plot(step / 1000, middle, color=colour, linewidth=1, label=_says(name))
 
 
 def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
@@ -510,19 +531,20 @@ def _draw_responses(ax: Axes, data: xarray.Dataset) -> None:
     said = []
     for leak, name, colour in zip(LEAKS, NAMES, COLOURS, strict=True):
         moved, steps = (later[each].sel(leak=leak).transpose(..., "phase").values for each in ("moved", "steps"))
-        said.append(f"{name} {np.isnan(steps).sum()} of {steps.size}")
+        said.append(f"{np.isnan(steps).sum()} of {steps.size} of {name}")
         for sign, marker in ((1, "^"), (-1, "v")):
             shown = (np.sign(moved) == sign) & np.isfinite(steps)
-            look: dict[str, Any] = {"s": 13, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
+            look: dict[str, Any] = {"s": 15, "color": colour, "marker": marker, "alpha": 0.7, "linewidths": 0}
             ax.scatter(steps[shown] / 1000, np.abs(moved[shown]), **look)
+        ax.plot([], [], color=colour, linewidth=3, label=name)
     length = float(data["end"][0]) / 1000
-    ax.set(yscale="log", xlim=(0, length), ylim=(0.0003, 3))
-    ax.yaxis.set_major_formatter("{x:g}")
-    for marker, says in (("^", "up"), ("v", "down")):
-        ax.plot([], [], marker, color="0.4", markersize=4, label=says)
-    ax.legend(fontsize=8, frameon=False, loc="upper left", ncols=2, columnspacing=1, handletextpad=0)
-    ax.text(0.98, 0.03, f"did not move: {', '.join(said)}", fontsize=8, ha="right", va="bottom", transform=ax.transAxes)
-    ax.set(xlabel="steps / 1000 until 0.9 of the way is gone", ylabel="moved in a phase")
+    ax.set(yscale="log", xlim=(0, length), ylim=(0.0003, 20))
+    style.plain_ticks(ax.yaxis, (0.001, 0.01, 0.1, 1))
+    for marker, says in (("^", "rises"), ("v", "falls")):
+        ax.plot([], [], marker, color="0.4", markersize=5, label=says)
+    where: dict[str, Any] = {"ha": "left", "va": "top", "transform": ax.transAxes, "fontsize": style.SMALL}
+    ax.text(0.02, 0.98, "no clear change:\n" + ",\n".join(said), **where)
+    ax.set(xlabel=f"time to {100 * settings_in(data)['share']:g} % of the change\n(1,000 steps)", ylabel="size of the change")
 
 
 def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
@@ -530,20 +552,21 @@ def _draw_accuracy(ax: Axes, data: xarray.Dataset) -> None:
     joint = data.sel(task="joint")
     phase = np.arange(data.sizes["phase"])
     ceiling = joint["ceiling"].mean("seed").values
-    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.THEORY, linewidth=1.6, label="best causal observer")
+    ax.hlines(ceiling, phase - 0.35, phase + 0.35, color=style.THEORY, linewidth=1.6, label="best possible")
     for k, (filled, (group, starts)) in enumerate(zip(("white", style.BLACK), groups(data).items(), strict=True)):
         scores = joint["accuracy"].sel(start=list(starts)).transpose("phase", "seed", "start").values.reshape(len(phase), -1)
         place = phase + 0.3 * (k - 0.5)
-        look: dict[str, Any] = {"color": style.BLACK, "markerfacecolor": filled, "markeredgewidth": 0.6, "markersize": 3}
+        look: dict[str, Any] = {"color": style.BLACK, "markerfacecolor": filled, "markeredgewidth": 0.6, "markersize": 3.5}
         ax.plot(place, scores, "s" if k == 0 else "o", **look)
-        ax.plot([], [], "s" if k == 0 else "o", **look, label=f"{group} at the start")
+        ax.plot([], [], "s" if k == 0 else "o", **look, label=f"start: {group}")
     ratio = joint["ratio"].mean(["seed", "start"]).values
-    low = float(joint["accuracy"].min())
-    for x, value in zip(phase, ratio, strict=True):
-        ax.text(float(x), low - 0.02, f"{100 * value:.0f} %", fontsize=8, ha="center", va="top")
-    ax.set(ylim=(low - 0.08, max(ceiling) + 0.17), xticks=phase, xticklabels=data["kind"].values)
-    ax.legend(fontsize=7, frameon=False, loc="upper right", ncols=2, columnspacing=1, handletextpad=0.4, handlelength=1)
-    style.panel(ax, "E", x="phase", y="joint accuracy")
+    names = [f"{kind}\n{100 * value:.0f} %" for kind, value in zip(data["kind"].values, ratio, strict=True)]
+    low, high = float(joint["accuracy"].min()), float(max(ceiling))
+    ax.set(ylim=(low - 0.1 * (high - low), high + 0.35 * (high - low)), xticks=phase)
+    ax.set_xticks(phase, names)
+    ax.legend(fontsize=style.SMALL, frameon=False, loc="upper center", ncols=3, columnspacing=1, handlelength=1)
+    title = "state and regime on held-out series, at the end of each phase"
+    style.panel(ax, "E", x="phase, and mean accuracy as a share of the best possible", y="accuracy", title=title)
 
 
 def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
@@ -556,11 +579,17 @@ def _draw_variants(ax: Axes, data: xarray.Dataset) -> None:
             middle = np.array([values.mean() for values in each])
             ends = np.array([[middle[i] - values.min(), values.max() - middle[i]] for i, values in enumerate(each)])
             place = np.arange(len(points)) + 0.4 * (k - 0.5) + (0.08 if leak == LEAKS[1] else -0.08)
-            look: dict[str, Any] = {"fmt": "o" if k else "s", "color": colour, "markersize": 3.5, "elinewidth": 0.8}
+            look: dict[str, Any] = {"fmt": "o" if k else "s", "color": colour, "markersize": 4, "elinewidth": 0.8}
             look["markerfacecolor"] = colour if k else "white"
-            ax.errorbar(place, middle, ends.T, **look, label=f"{name} from {group}")
+            ax.errorbar(place, middle, ends.T, **look, label=f"{name}, start: {group}")
     ax.axhline(0, color="0.5", linewidth=0.6)
-    ax.set(xticks=range(len(points)), xticklabels=[f"{noise:g}\n{rho:g}" for noise, rho in points])
+    ax.set_xticks(range(len(points)), [f"$\\sigma$ = {noise:g}\n$\\rho$ = {rho:g}" for noise, rho in points])
     ax.set_ylim(top=float(data["variant_swing"].max()) * 1.6)
-    ax.legend(fontsize=6.5, frameon=False, loc="upper center", ncols=2, columnspacing=1, handletextpad=0.3)
-    style.panel(ax, "F", x="noise (above) and spectral radius (below)", y="swing, fast - slow")
+    ax.legend(fontsize=style.SMALL, frameon=False, loc="upper center", ncols=2, columnspacing=1, handletextpad=0.3)
+    title = "other noises and spectral radii: mean, least and largest of all runs"
+    style.panel(ax, "E", x="noise and spectral radius", y="leak rate,\nfast $-$ slow phases", title=title)
+
+
+def _says(name: str) -> str:
+    """ "first reservoir, alpha1"."""
+    return f"{name} ({'first' if name == NAMES[0] else 'second'} reservoir)"

@@ -1,8 +1,8 @@
-"""Fig. 6: permuted sequential MNIST. Accuracy of single, unconnected and connected networks against their leak rates.
+"""Fig. 6: permuted sequential MNIST. Accuracy of single, parallel and hierarchical networks against their leak rates.
 
-    single       one reservoir of 1,200 neurons; alpha varies
-    unconnected  two of 600, both receive the input; alpha1 and alpha2 vary
-    connected    two of 600, the first drives the second
+    single        one reservoir of 1,200 neurons; alpha varies
+    parallel      two of 600, both receive the input; alpha1 and alpha2 vary ("unconnected" in the paper and in the data)
+    hierarchical  two of 600, the first drives the second ("connected")
 
     X = (x(M), x(2M), ..., x(T)),      p = sigmoid(W_out X),      label = argmax p
 
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 
 NETWORKS = ("unconnected", "connected")
 PARTS = ("validation", "test")
 THREADS_ON_GPU = 2  # one computes while the other talks to the host
-ALPHA1, ALPHA2 = "$\\alpha^{(1)}$", "$\\alpha^{(2)}$"
+TICKS = (0.03, 0.1, 0.3, 1)
 PAPER_RATE = 5e-2  # of the readout with few snapshots, along the paths
 SURFACES, CLOSE_UPS = "EFGH", "ILMN"  # letters of panels; the paper has no J and K
 CLASSES = 10
@@ -400,52 +400,45 @@ def _correlations(settings: Settings) -> xarray.Dataset:
 
 
 def draw(data: xarray.Dataset) -> Figure:
-    """Draw A, C: autocorrelations; B, D: single networks; E to H: the pairs; I, L, M, N: close-ups with learned paths."""
-    from matplotlib.ticker import MaxNLocator
-
-    figure = style.figure(7.6)
-    s = settings_in(data)
-    what = {"mnist": "permuted MNIST", "digits": "scikit-learn's 8x8 digits, permuted, in place of MNIST"}[s["data"]]
-    seeds = data.sizes["seed"]
-    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
-    style.title(figure, data, f"Images pixel by pixel: {what}", f"{s['units']} neurons, {drawn}")
-    top, lower = figure.subfigures(2, 1, height_ratios=[1, 2.1])
-    first = top.subplots(1, 4)
+    """Draw A, C: autocorrelations; B, D: single networks; E to H: the pairs."""
+    figure = style.figure(10.2)
+    style.title(figure, data, f"Images pixel by pixel: {_what(data)}", _size(data))
+    first, lower = figure.subfigures(2, 1, height_ratios=[1.15, 1.4])
+    (a, b), (c, d) = first.subplots(2, 2)
     few, many = (int(each) for each in data["snapshots"].values)
-    for ax, letter, order in ((first[0], "A", "permuted"), (first[2], "C", "in order")):
+    for ax, letter, order in ((a, "A", "permuted"), (c, "C", "in order")):
         _draw_correlations(ax, letter, data, order)
-    for ax, letter, count in ((first[1], "B", few), (first[3], "D", many)):
+    for ax, letter, count in ((b, "B", few), (d, "D", many)):
         _draw_single(ax, letter, data, count)
-    top.legend(*first[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    axes = [part.subplots(2, 2) for part in lower.subfigures(1, 2)]
-    for half, part, (surfaces, close_ups), count in zip((0, 2), lower.subfigs, axes, (few, many), strict=True):
-        shown = [data.sel(snapshots=count, network=network) for network in NETWORKS]
-        means = [each["accuracy"].sel(part="test").astype(np.float64).mean("seed") for each in shown]
-        values = [each.transpose("alpha1", "alpha2").values for each in means]
-        label, most = f"test accuracy, {count} snapshots", max(map(np.max, values))
-        # Logarithmic axes show the small leak rates, straight ones the large.
-        least, middle = float(min(map(np.min, values))), float(np.median(values))
-        for row, low, scaled in ((surfaces, least, "log"), (close_ups, middle, "linear")):
-            for ax, one, found in zip(row, shown, values, strict=True):
-                mesh = _draw_surface(ax, one, found, (low, float(most)), scaled)
-            made = style.bar(part, mesh, row, label, "min" if low > least else "neither")
-            made.locator = MaxNLocator(5)
-        for k, (ax, close_up, one) in enumerate(zip(surfaces, close_ups, shown, strict=True), start=half):
-            style.panel(ax, SURFACES[k], x=ALPHA1, y=ALPHA2)
-            ax.set_title(str(one["network"].values), fontsize=8, loc="right")
-            style.panel(close_up, CLOSE_UPS[k], x=ALPHA1, y=ALPHA2)
-            close_up.set_title(f"close-up of {SURFACES[k]}", fontsize=8, loc="right")
-            _draw_paths(close_up, one["path"])
-    slower = PAPER_RATE / s["path_rates"][0]
-    rate = "the paper's readout rates" if slower == 1 else f"readout rates {slower:.0f} times below the paper's"
-    figure.supxlabel(
-        f"B, D: {drawn}{', bars and bands: standard error' if seeds > 1 else ''}; cross: largest accuracy on held-out images; "
-        "close-ups: colours end at the median\n"
-        f"paths: leak rates learned online, from square to dot; one draw, {s['path_minibatches']} minibatches, {rate}",
-        fontsize=7,
-    )
+    style.legend(first, style.keys_of(b), 3)
+    style.heading(lower, "Two reservoirs: test accuracy at all pairs of leak rates\nCross: best on validation images")
+    _draw_surfaces(lower, data, SURFACES, "log")
     built: Figure = figure
     return built
+
+
+def draw_supplement(data: xarray.Dataset) -> Figure:
+    """Draw close-ups of E to H with learned paths: I, L, M, N, as in the paper, which has no J and K."""
+    figure = style.figure(6.9)
+    s = settings_in(data)
+    slower = PAPER_RATE / s["path_rates"][0]
+    rate = "the paper's readout rates" if slower == 1 else f"readout rates {slower:.0f} times below the paper's"
+    size = f"{_size(data)}. Paths: one network, {s['path_minibatches']} minibatches, {rate}"
+    style.title(figure, data, "Where learned leak rates go, on a linear scale", size, part="supplement")
+    _draw_surfaces(figure, data, CLOSE_UPS, "linear")
+    built: Figure = figure
+    return built
+
+
+def _what(data: xarray.Dataset) -> str:
+    data_set = settings_in(data)["data"]
+    return {"mnist": "permuted MNIST", "digits": "scikit-learn's 8x8 digits, permuted, in place of MNIST"}[data_set]
+
+
+def _size(data: xarray.Dataset) -> str:
+    seeds = data.sizes["seed"]
+    drawn = f"means of {seeds} seeds" if seeds > 1 else counted(seeds)
+    return f"{settings_in(data)['units']:,} neurons, {drawn}"
 
 
 def _draw_correlations(ax: Axes, letter: str, data: xarray.Dataset, order: str) -> None:
@@ -453,46 +446,88 @@ def _draw_correlations(ax: Axes, letter: str, data: xarray.Dataset, order: str) 
         curve = data["correlation"].sel(order=order, digit=digit)
         ax.plot(data["delay"].values[1:], curve.values[1:], color=colour, linewidth=0.8, label=f"a {digit}")
     ax.axhline(0, color="0.7", linewidth=0.6, zorder=0)
-    ax.legend(fontsize=7, frameon=False)
-    style.panel(ax, letter, x="delay (steps)", y="autocorrelation", title=order)
+    ax.legend(fontsize=style.SMALL, frameon=False, loc="upper right", borderaxespad=0)
+    style.panel(ax, letter, x="delay (steps)", y="autocorrelation", title=f"pixels {order}")
 
 
 def _draw_single(ax: Axes, letter: str, data: xarray.Dataset, count: int) -> None:
-    """The single network against alpha, and lines at the best unconnected and connected pair."""
+    """The single network against alpha, and lines at the best parallel and hierarchical pair."""
     curve = data["single"].sel(snapshots=count, part="test").astype(np.float64)
     count_seeds = curve.sizes["seed"]
     errors = curve.std("seed", ddof=1).values / count_seeds**0.5 if count_seeds > 1 else None
-    look: dict[str, Any] = {"fmt": "o-", "color": style.SINGLE, "markersize": 2.5, "linewidth": 1, "capsize": 2}
+    look: dict[str, Any] = {"fmt": "o-", "color": style.SINGLE, "markersize": 3, "linewidth": 1, "capsize": 2}
     ax.errorbar(curve["alpha"].values, curve.mean("seed").values, errors, **look, label="single")
-    for network, colour in zip(NETWORKS, (style.UNCONNECTED, style.CONNECTED), strict=True):
-        values = data["best"].sel(snapshots=count, network=network)
+    for network in NETWORKS:
+        values, colour = data["best"].sel(snapshots=count, network=network), style.COLOURS[network]
         mean = float(values.mean())
         if values.size > 1:
             error = float(values.std(ddof=1)) / values.size**0.5
             ax.axhspan(mean - error, mean + error, color=colour, alpha=0.25, linewidth=0)
-        ax.axhline(mean, color=colour, linewidth=1.3, label=f"{network}, best")
+        ax.axhline(mean, color=colour, linewidth=1.3, label=f"best {style.WORDS[network]} pair")
     ax.set_xscale("log")
-    style.panel(ax, letter, x="leak rate $\\alpha$", y="test accuracy")
-    ax.set_title(f"{count} snapshots", fontsize=8, loc="right")
+    style.plain_ticks(ax.xaxis, TICKS)
+    style.panel(ax, letter, x="leak rate $\\alpha$", y="test accuracy", title=f"{count} snapshots")
 
 
-def _draw_surface(ax: Axes, shown: xarray.Dataset, values: Floats, ends: tuple[float, float], axes: str) -> QuadMesh:
+def _draw_surfaces(figure: Figure | SubFigure, data: xarray.Dataset, letters: str, scaled: str) -> None:
+    """Test accuracies over both leak rates, one row and one colour scale for each number of snapshots.
+
+    Logarithmic axes show the small leak rates; straight ones show the large, with learned paths and the upper half of colours.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    axes, close = figure.subplots(2, 2), scaled == "linear"
+    for row, pair_of_letters, count in zip(axes, (letters[:2], letters[2:]), data["snapshots"].values, strict=True):
+        shown = [data.sel(snapshots=count, network=network) for network in NETWORKS]
+        means = [each["accuracy"].sel(part="test").astype(np.float64).mean("seed") for each in shown]
+        values = [each.transpose("alpha1", "alpha2").values for each in means]
+        least = float(np.median(values)) if close else float(min(map(np.min, values)))
+        ends = least, float(max(map(np.max, values)))
+        for ax, letter, one, found in zip(row, pair_of_letters, shown, values, strict=True):
+            mesh = _draw_surface(ax, one, found, ends, scaled)
+            title = f"{style.WORDS[str(one['network'].values)]}, {count} snapshots"
+            style.panel(ax, letter, x=style.LEAK_RATES[0], y=style.LEAK_RATES[1] if ax is row[0] else "", title=title)
+            if close:
+                _draw_paths(ax, one["path"])
+        label = "test accuracy\n(darkest: below median)" if close else "test accuracy"
+        style.bar(figure, mesh, row, label, "min" if close else "neither", "right").locator = MaxNLocator(5)
+    if close:
+        _draw_key(figure)
+
+
+def _draw_surface(ax: Axes, shown: xarray.Dataset, values: Floats, ends: tuple[float, float], scaled: str) -> QuadMesh:
     """Test accuracies over both leak rates."""
     edges = style.cells(shown["alpha1"].values)
     mesh = ax.pcolormesh(edges, edges, values.T, vmin=ends[0], vmax=ends[1], cmap="viridis", rasterized=True)
-    ax.set(xscale=axes, yscale=axes, aspect="equal")
+    ax.set(xscale=scaled, yscale=scaled, aspect="equal")
+    if scaled == "log":
+        style.plain_ticks(ax.xaxis, TICKS)
+        style.plain_ticks(ax.yaxis, TICKS)
+    else:
+        ax.set(xticks=[0.2, 0.6, 1], yticks=[0.2, 0.6, 1])
     style.cross(ax, float(shown["best_alpha1"]), float(shown["best_alpha2"]))
     return mesh
 
 
 def _draw_paths(ax: Axes, paths: xarray.DataArray) -> None:
     """The paths of the leak rates, from every start (square) to a dot."""
-    from matplotlib.patheffects import withStroke
-
-    rim = [withStroke(linewidth=1.8, foreground="white")]
     for path in paths.transpose("path_seed", "path_start", "path_minibatch", "leak").values.reshape(
         -1, paths.sizes["path_minibatch"], 2
     ):
-        ax.plot(*path.T, color=style.BLACK, linewidth=0.9, clip_on=False, zorder=3, path_effects=rim)
-        ax.plot(*path[0], "s", color="white", markeredgecolor=style.BLACK, markeredgewidth=0.8, markersize=3.5, zorder=4)
-        ax.plot(*path[-1], "o", color=style.BLACK, markersize=3, clip_on=False, zorder=4)
+        ax.plot(*path.T, **_path(), clip_on=False, zorder=3)
+        ax.plot(*path[0], **style.START, zorder=4)
+        ax.plot(*path[-1], "o", color=style.BLACK, markersize=3.5, clip_on=False, zorder=4)
+
+
+def _path() -> dict[str, Any]:
+    from matplotlib.patheffects import withStroke
+
+    return {"color": style.BLACK, "linewidth": 0.9, "path_effects": [withStroke(linewidth=1.8, foreground="white")]}
+
+
+def _draw_key(figure: Figure | SubFigure) -> None:
+    from matplotlib.lines import Line2D
+
+    end = Line2D([], [], **_path(), marker="o", markersize=3.5, label="path and end")
+    keys = [style.start_key("start"), end, style.cross_key("best on validation images")]
+    style.legend(figure, {each.get_label(): each for each in keys}, 3)

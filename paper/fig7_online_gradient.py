@@ -56,7 +56,7 @@ LEAKS = ("alpha1", "alpha2")
 LEARNED = (Parameter("leak_rate", 0), Parameter("leak_rate", 1))
 SIDE = 8  # pixels along an image, as they come
 CLASSES = 10
-STATES, ERRORS, NODE = 0.48, 0.94, 34  # heights of the nodes in A and B, and their size in points
+STATES, ERRORS, NODE = 0.48, 0.94, 39  # heights of the nodes in A and B, and their size in points
 
 
 @dataclass(frozen=True)
@@ -348,24 +348,27 @@ def _walked(now: Minibatch, offsets: Any, every: int) -> Any:
 
 def draw(data: xarray.Dataset) -> Figure:
     """Draw A, B: the two graphs of the paper; C, D: running averages during training; E: how far each form is from BPTT."""
-    figure = style.figure(8.2)
+    figure = style.figure(9.3)
     s = settings_in(data)
     pixels = f"{SIDE}x{SIDE} digits" + (f" as {s['side']}x{s['side']}" if s["side"] != SIDE else "")
     seeds = counted(len(s["seeds"])) + (" (one in C and D)" if len(s["seeds"]) > 1 else "")
     size = f"{pixels} for MNIST, {2 * s['units']} neurons for 1,200, {seeds}"
     style.title(figure, data, "The online gradient and back-propagation through time (BPTT)", size)
-    upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1.2, 1.25, 0.9])
+    upper, middle, lower = figure.subfigures(3, 1, height_ratios=[1.15, 1.35, 1])
     left, right = upper.subplots(1, 2)
     _draw_continuous(left)
     _draw_sparse(right)
-    upper.legend(handles=_colours(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    keys = _colours()
+    style.legend(upper, {each.get_label(): each for each in keys}, 2)
+    style.heading(middle, f"Training: gradients, running averages over {s['window']} minibatches")
     axes = middle.subplots(1, 2)
     for ax, letter, count in zip(axes, "CD", data["snapshots"].values, strict=True):
         _draw_training(ax, data.sel(snapshots=count))
-        style.panel(ax, letter, x="minibatch", y="d$E$/d$\\alpha$, running average", title=f"{count} snapshots")
+        y = "gradient d$E$/d$\\alpha$" if letter == "C" else ""
+        style.panel(ax, letter, x="minibatch", y=y, title=f"{count} snapshots")
     lines = axes[0].get_lines()[: 2 * len(CURVES)]
     pairs = [line for both in zip(lines[: len(CURVES)], lines[len(CURVES) :], strict=True) for line in both]
-    middle.legend(handles=pairs, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    style.legend(middle, {str(each.get_label()): each for each in pairs}, 3)
     _draw_deviations(lower.subplots(), data)
     built: Figure = figure
     return built
@@ -373,7 +376,7 @@ def draw(data: xarray.Dataset) -> Figure:
 
 def _draw_continuous(ax: Axes) -> None:
     """An error at every step: the ways from alpha to E(t) and to E(t + 1)."""
-    columns = {"t-1": 0.12, "t": 0.46, "t+1": 0.8}
+    columns = {"t-1": 0.11, "t": 0.46, "t+1": 0.81}
     _draw_nodes(ax, columns)
     before, now, after = columns.values()
     _arrow(ax, (before, STATES), (before, ERRORS), "0.6")
@@ -384,19 +387,19 @@ def _draw_continuous(ax: Axes) -> None:
     last = "$\\frac{\\partial E(t+1)}{\\partial\\mathbf{x}(t+1)}$"
     _arrow(ax, (after, STATES), (after, ERRORS), style.OLIVE, last, (0.11, 0))
     _draw_traces(ax, now, after, "t", "t+1")
-    style.panel(ax, "A", title="error at every step")
+    style.panel(ax, "A", title="error at every step", aside=0)
 
 
 def _draw_sparse(ax: Axes) -> None:
     """Errors at snapshots, with many steps between them."""
-    columns = {"t_1": 0.2, "t_2": 0.8}
+    columns = {"t_1": 0.17, "t_2": 0.83}
     _draw_nodes(ax, columns)
     first, second = columns.values()
     _arrow(
         ax, (first, STATES), (first, ERRORS), style.BLACK, "$\\frac{\\partial E(t_1)}{\\partial\\mathbf{x}(t_1)}$", (-0.095, 0)
     )
-    between = np.linspace(first, second, 5)
-    ax.plot(between[1:-1], [STATES] * 3, "o", color="white", markeredgecolor="0.35", markersize=9, zorder=3)
+    between = np.linspace(first, second, 4)
+    ax.plot(between[1:-1], [STATES] * 2, "o", color="white", markeredgecolor="0.35", markersize=9, zorder=3)
     for begin, end in pairwise(between):
         ends = NODE / 2 + 1 if begin == first else 6, NODE / 2 + 1 if end == second else 6
         _arrow(ax, (begin, STATES), (end, STATES), style.OLIVE, shrink=ends)
@@ -407,7 +410,7 @@ def _draw_sparse(ax: Axes) -> None:
         ax, (second, STATES), (second, ERRORS), style.OLIVE, "$\\frac{\\partial E(t_2)}{\\partial\\mathbf{x}(t_2)}$", (0.095, 0)
     )
     _draw_traces(ax, first, second, "t_1", "t_2")
-    style.panel(ax, "B", title="error at snapshots")
+    style.panel(ax, "B", title="error at snapshots", aside=0)
 
 
 def _draw_nodes(ax: Axes, columns: dict[str, float]) -> None:
@@ -415,7 +418,7 @@ def _draw_nodes(ax: Axes, columns: dict[str, float]) -> None:
     for name, x in columns.items():
         for y, text in ((STATES, f"$\\mathbf{{x}}({name})$"), (ERRORS, f"$E({name})$")):
             ax.plot(x, y, "o", color="white", markeredgecolor="0.35", markersize=NODE, zorder=3)
-            ax.text(x, y, text, fontsize=8, ha="center", va="center", zorder=4)
+            ax.text(x, y, text, fontsize=style.SMALL, ha="center", va="center", zorder=4)
     ax.set(xlim=(0, 1), ylim=(-0.06, 1.1), xticks=[], yticks=[])
     ax.spines[["bottom", "left"]].set_visible(False)
 
@@ -425,7 +428,7 @@ def _draw_traces(ax: Axes, now: float, later: float, t: str, after: str) -> None
     ax.plot(now, 0.02, "o", color="white", markeredgecolor="0.35", markersize=18, zorder=3)
     ax.text(now, 0.02, "$\\alpha$", fontsize=9, ha="center", va="center", zorder=4)
     near = NODE / 2 + 1
-    _arrow(ax, (now, 0.02), (now, STATES), style.BLACK, f"$\\mathbf{{e}}({t})$", (-0.07, -0.04), shrink=(10, near))
+    _arrow(ax, (now, 0.02), (now, STATES), style.BLACK, f"$\\mathbf{{e}}({t})$", (-0.075, -0.06), shrink=(10, near))
     where = (0.09, -0.05)
     _arrow(ax, (now, 0.02), (later, STATES), style.BLACK, f"$\\mathbf{{e}}({after})$", where, shrink=(10, near), dashed=True)
 
@@ -435,9 +438,9 @@ def _colours() -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        Line2D([], [], color=style.BLACK, label="considered"),
-        Line2D([], [], color=style.OLIVE, label="neglected, says the paper"),
-        Line2D([], [], color=style.BLACK, linestyle="--", label="trace, which holds the neglected way"),
+        Line2D([], [], color=style.BLACK, label="kept"),
+        Line2D([], [], color=style.OLIVE, label="neglected (says the paper)"),
+        Line2D([], [], color=style.BLACK, linestyle="--", label="trace that contains the neglected path"),
     ]
 
 
@@ -478,20 +481,21 @@ def _draw_deviations(ax: Axes, data: xarray.Dataset) -> None:
     names = (
         "exact trace",
         "truncated trace",
-        "as printed in the appendix",
-        "leaks move at snapshots",
-        "leaks move at every step",
+        "formula printed\nin the appendix",
+        "leak rates move\nafter each snapshot",
+        "leak rates move\nat every step",
     )
     for count, marker, colour, shift in zip(data["snapshots"].values, "sD", ("0.55", style.BLACK), (-0.16, 0.16), strict=True):
         values = data["deviation"].sel(snapshots=count).values
         rows = np.arange(len(FORMS)) + shift
-        ax.plot(values.mean(axis=1), rows, marker, color=colour, markersize=6, label=f"{count} snapshots")
+        ax.plot(values.mean(axis=1), rows, marker, color=colour, markersize=6, label=f"{count} snapshots, mean")
         ax.plot(values, np.broadcast_to(rows[:, None], values.shape), "|", color=colour, markersize=8, markeredgewidth=0.8)
+    ax.plot([], [], "|", color="0.4", markersize=8, label="each seed")
     ax.set_xscale("log")
     ax.set_xlim(5e-17, 5)
     ax.set_yticks(range(len(FORMS)), names)
     ax.invert_yaxis()
     ax.grid(axis="x", color="0.9")
     ax.set_axisbelow(True)
-    ax.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.05, 0.0))
-    style.panel(ax, "E", x="relative deviation of the gradient from BPTT (mark: mean, ticks: seeds)")
+    ax.legend(fontsize=style.SMALL, frameon=False, loc="lower left", bbox_to_anchor=(0.02, 0.0))
+    style.panel(ax, "E", x="relative deviation", title="deviation of the gradient from BPTT")

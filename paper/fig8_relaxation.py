@@ -18,7 +18,6 @@ network, chosen because both kinds are among them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,11 +35,16 @@ from paper.types import Complex, Floats
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 
 DRAWN = 80  # steps of panel A: later, nothing moves
+# Errors of panel B: label, colour, marker.
+ERRORS = {
+    "rmse": ("RMSE", style.BLACK, "o"),
+    "nrmse1": ("NRMSE$_1$", style.OLIVE, "s"),
+    "modulus": ("NRMSE of moduli", "0.55", "^"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,14 +109,13 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
 
 def draw(data: xarray.Dataset) -> Figure:
     """Draw A: experiment (dots) and theory (lines) of every mode; B: the errors, median and 80 % of the seeds."""
-    figure = style.figure(3.8)
+    figure = style.figure(5.2)
     seeds = data.sizes["seed"]
-    size = f"A one network, B {seeds} networks: medians, bands: 80 % of them" if seeds > 1 else counted(seeds)
+    size = f"one network in A, {seeds} in B (medians, bands: 80 % of them)" if seeds > 1 else counted(seeds)
     style.title(figure, data, "Relaxation of a reservoir after a pulse", size)
-    left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])
-    _draw_modes(left.subplots(data.sizes["mode"], 1, sharex=True), data)
-    left.align_ylabels()
-    _draw_errors(right.subplots(), data)
+    left, right = figure.subfigures(1, 2, width_ratios=[1.15, 1])
+    _draw_modes(left, data)
+    _draw_errors(right, data)
     built: Figure = figure
     return built
 
@@ -184,44 +187,36 @@ def shown_modes(settings: Settings) -> tuple[Complex, Complex, Complex]:
     return values[slowest], measured * turn, predicted * turn
 
 
-def _draw_modes(axes: Sequence[Axes], data: xarray.Dataset) -> None:
+def _draw_modes(figure: SubFigure, data: xarray.Dataset) -> None:
     time = data["time"].values[: DRAWN + 1]
-    title = f"$\\gamma$ = {float(data['shown_gamma']):g}: experiment (dots), theory (lines)"
+    axes = figure.subplots(data.sizes["mode"], 1, sharex=True)
     for k, ax in enumerate(axes):
         mode = data.isel(mode=k, time=slice(len(time)))
         ax.axhline(0, color="0.8", linewidth=0.6)
-        ax.plot(time, mode["predicted"], color=style.THEORY, linewidth=2.4)
-        ax.plot(time, mode["measured"], ".", color=style.BLACK, markersize=2.2)
+        ax.plot(time, mode["predicted"], color=style.THEORY, linewidth=2.4, label="theory")
+        ax.plot(time, mode["measured"], ".", color=style.BLACK, markersize=2.5, label="experiment")
         period = float(mode["period"])
-        turn = f", period {period:.1f}" if np.isfinite(period) else ""
-        ax.text(
-            0.98,
-            0.92,
-            f"timescale {float(mode['timescale']):.1f}{turn} steps",
-            fontsize=8,
-            ha="right",
-            va="top",
-            transform=ax.transAxes,
-        )
-        last = k == len(axes) - 1
-        style.panel(ax, f"A{k + 1}", x="steps after the pulse" if last else "", y=f"$y_{k + 1}$")
-        if k == 0:
-            ax.set_title(title, fontsize=9, loc="right")
+        turn = f"\nperiod {period:.1f} steps" if np.isfinite(period) else ""
+        says = f"timescale {float(mode['timescale']):.1f} steps{turn}"
+        ax.text(0.98, 0.96, says, fontsize=style.SMALL, ha="right", va="top", transform=ax.transAxes)
+        first, last = k == 0, k == len(axes) - 1
+        title = f"amplitudes of modes, $\\gamma$ = {float(data['shown_gamma']):g}" if first else ""
+        style.panel(ax, f"A{k + 1}", x="steps after the pulse" if last else "", y=f"$y_{k + 1}$", title=title)
         ax.margins(x=0.02, y=0.15)
+        ax.set_ylim(top=ax.get_ylim()[0] + 1.35 * np.ptp(ax.get_ylim()))  # room for the text
+    figure.align_ylabels()
+    style.legend(figure, style.keys_of(axes[0]), 2)
 
 
-def _draw_errors(ax: Axes, data: xarray.Dataset) -> None:
-    gamma = data["gamma"].values
-    for name, label, colour, marker in (
-        ("rmse", "RMSE", style.BLACK, "o"),
-        ("nrmse1", "NRMSE$_1$", style.OLIVE, "s"),
-        ("modulus", "NRMSE of moduli", style.BLUE, "^"),
-    ):
+def _draw_errors(figure: SubFigure, data: xarray.Dataset) -> None:
+    gamma, ax = data["gamma"].values, figure.subplots()
+    for name, (label, colour, marker) in ERRORS.items():
         # Medians, because a few networks have errors far above the others.
         low, middle, high = data[name].quantile([0.1, 0.5, 0.9], dim="seed").values
         ax.fill_between(gamma, low, high, color=colour, alpha=0.2, linewidth=0)
         ax.plot(gamma, middle, marker=marker, markersize=3.5, color=colour, label=label)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.legend(fontsize=8, frameon=False, loc="lower right")
-    style.panel(ax, "B", x="input scaling $\\gamma$", y="error of the linear theory")
+    style.plain_ticks(ax.xaxis, (0.01, 0.1, 1, 10))
+    style.legend(figure, style.keys_of(ax), 2)
+    style.panel(ax, "B", x="input scaling $\\gamma$", y="error", title="error of the linear theory")

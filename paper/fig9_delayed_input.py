@@ -33,10 +33,11 @@ from paper.types import Floats
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 
 DRIVES = ("as printed", "of the hierarchy")
+IN_WORDS = {"as printed": "drive as printed in the paper", "of the hierarchy": "drive as in the hierarchy"}
 HALF_DECADES = tuple(10.0 ** (k / 2) for k in range(-10, 7))
 
 
@@ -116,32 +117,28 @@ def draw(data: xarray.Dataset) -> Figure:
 
     delays = data["delay"].values
     colours = colormaps["viridis"](np.linspace(0.72, 0.0, len(delays)))  # brighter ones are too pale on white
-    figure = style.figure(3.7)
+    figure = style.figure(7.0)
     seeds = data.sizes["seed"]
-    size = f"means of {seeds} seeds, bands: standard error, bars: 68 % of resampled seeds" if seeds > 1 else counted(seeds)
+    size = f"means of {seeds} seeds, bands: standard error" if seeds > 1 else counted(seeds)
     style.title(figure, data, "NARMA10 with delayed inputs in place of the first reservoir", size)
-    left, middle, right = figure.subplots(1, 3)
-    for ax, letter, drive in zip((left, middle), "AB", DRIVES, strict=True):
+    upper, lower = figure.subfigures(2, 1, height_ratios=[1.35, 1])
+    axes = upper.subplots(1, 2, sharey=True)
+    for ax, letter, drive in zip(axes, "AB", DRIVES, strict=True):
         for delay, colour in zip(delays, colours, strict=True):
             curve = data.sel(drive=drive, delay=delay)
-            _draw_curve(ax, curve["test"], float(curve["best_alpha2"]), colour, f"{delay} steps")
-        _draw_curve(
-            ax, data["hierarchy_test"], float(data["hierarchy_best_alpha2"]), style.CONNECTED, "hierarchy", linewidth=2.0
-        )
-        style.panel(ax, letter, x="leak rate $\\alpha^{(2)}$", y="test NRMSE" if letter == "A" else "", title=f"drive {drive}")
+            _draw_curve(ax, curve["test"], float(curve["best_alpha2"]), colour, f"{delay}")
+        hierarchy = data["hierarchy_test"], float(data["hierarchy_best_alpha2"])
+        _draw_curve(ax, *hierarchy, style.HIERARCHICAL, "hierarchical", linewidth=2.0)
+        y = "test NRMSE" if letter == "A" else ""
+        style.panel(ax, letter, x=style.LEAK_RATES[1], y=y, title=IN_WORDS[drive])
         ax.set_xlim(0, 1.02)
         ax.set_xticks([0, 0.5, 1])
-    middle.sharey(left)
-    _draw_best(right, data)
-    columns = (len(delays) + 2) // 2  # two rows for the delays and the hierarchy
-    key: dict[str, Any] = {
-        "loc": "outside lower center",
-        "ncols": columns,
-        "fontsize": 8,
-        "title_fontsize": 8,
-        "frameon": False,
-    }
-    figure.legend(*left.get_legend_handles_labels(), **key, title="delay of the inputs, and the hierarchy that they replace")
+    key: dict[str, Any] = {"fontsize": style.SMALL, "title_fontsize": style.SMALL, "frameon": False, "columnspacing": 1.2}
+    handles, labels = axes[0].get_legend_handles_labels()
+    columns = (len(labels) + 1) // 2
+    title = "delay of the oldest input (steps), or the hierarchical network; dots: best on validation data"
+    upper.legend(handles, labels, loc="outside lower center", ncols=columns, title=title, **key)
+    _draw_best(lower, data)
     built: Figure = figure
     return built
 
@@ -241,32 +238,23 @@ def _draw_curve(ax: Axes, errors: xarray.DataArray, least: float, colour: Any, l
     ax.plot(least, mean[np.argmin(np.abs(alpha2 - least))], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
 
 
-def _draw_best(ax: Axes, data: xarray.Dataset) -> None:
-    ax.axhspan(
-        float(data["hierarchy_best_alpha2_low"]),
-        float(data["hierarchy_best_alpha2_high"]),
-        color=style.CONNECTED,
-        alpha=0.2,
-        linewidth=0,
-    )
-    ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.CONNECTED, linewidth=1.5, label="hierarchy")
-    looks = (("0.55", "s", -0.2), (style.BLACK, "o", 0.2))
+def _draw_best(figure: SubFigure, data: xarray.Dataset) -> None:
+    """The best leak rates of both drives and of the hierarchy; bars and band hold 68 % of resampled seeds."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax = figure.subplots()
+    low, high = float(data["hierarchy_best_alpha2_low"]), float(data["hierarchy_best_alpha2_high"])
+    ax.axhspan(low, high, color=style.HIERARCHICAL, alpha=0.2, linewidth=0)
+    ax.axhline(float(data["hierarchy_best_alpha2"]), color=style.HIERARCHICAL, linewidth=1.5, label="hierarchical")
+    looks = (("0.55", "s", -0.1), (style.BLACK, "o", 0.1))
     for drive, (colour, marker, shift) in zip(DRIVES, looks, strict=True):
         chosen = data.sel(drive=drive)
         middle = chosen["best_alpha2"].values
-        bars = [middle - chosen["best_alpha2_low"].values, chosen["best_alpha2_high"].values - middle]
-        ax.errorbar(
-            data["delay"].values + shift,
-            middle,
-            np.maximum(bars, 0),
-            color=colour,
-            marker=marker,
-            markersize=4,
-            linewidth=1,
-            elinewidth=0.8,
-            label=f"drive {drive}",
-        )
-    ax.legend(fontsize=8, frameon=False, loc="upper right")
-    ax.set_ylim(0, 1.3)  # room for the legend
-    ax.set_yticks(np.linspace(0, 1, 6))
-    style.panel(ax, "C", x="delay (steps)", y="best $\\alpha^{(2)}$")
+        bars = np.maximum([middle - chosen["best_alpha2_low"].values, chosen["best_alpha2_high"].values - middle], 0)
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1, "elinewidth": 0.8}
+        ax.errorbar(data["delay"].values + shift, middle, bars, **look, label=IN_WORDS[drive])
+    ax.set_ylim(0, 1)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 5, 10]))
+    title = "best leak rate" + (" (bars: 68 % of resampled seeds)" if data.sizes["seed"] > 1 else "")
+    style.panel(ax, "C", x="delay of the oldest input (steps)", y=f"best {style.LEAK_RATES[1]}", title=title)
+    style.legend(figure, style.keys_of(ax), 2)

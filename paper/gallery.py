@@ -19,8 +19,10 @@ from paper.provenance import SCALES, description, with_seeds
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.figure import Figure
 
-# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute and draw.
+# Number in the paper -> module with SETTINGS (one frozen dataclass for each scale), compute and draw, and with draw_supplement
+# if it has a second picture.
 FIGURES = {
     1: "fig1_timescales",
     2: "fig2_architectures",
@@ -54,12 +56,15 @@ class Result(NamedTuple):
         The data, with all settings, seeds and versions in `attrs`.
     reused : bool
         Whether the data came from an earlier run.
+    supplement : Path or None
+        A second PNG file of the same data with more panels; None for most figures.
     """
 
     picture: Path
     file: Path
     data: xarray.Dataset
     reused: bool
+    supplement: Path | None = None
 
 
 def make(
@@ -73,7 +78,9 @@ def make(
     processes: int = 1,
     progress: bool | Progress = False,
 ) -> Result:
-    """Compute and draw one figure of the paper or one study, and save for example fig1-quick.nc and fig1-quick.png.
+    """Compute and draw one figure of the paper or one study, and save for example fig3-quick.nc and fig3-quick.png.
+
+    Some figures have a second picture of the same data, for example fig3-quick-supplement.png.
 
     Data of an earlier run with the same settings are used again. Finished jobs of an interrupted run are in the folder
     "jobs" inside the same folder: the same call continues from there.
@@ -119,7 +126,7 @@ def make(
         one_of(variant, variants_of(number), f"variant of {name}")
     make_folder(folder)
     named = "" if variant in (None, *variants_of(number)[:1]) else "-" + re.sub(r"[^a-z0-9]+", "-", str(variant).lower())
-    file, picture = folder / f"{stem_of(number)}-{scale}.nc", folder / f"{stem_of(number)}-{scale}{named}.png"
+    file = folder / f"{stem_of(number)}-{scale}.nc"
     described = description(number, scale, settings)
     data = None if fresh else _load(file, described)
     reused = data is not None
@@ -132,11 +139,20 @@ def make(
         data.attrs["seconds"] = round(time.perf_counter() - start, 1)
         data.attrs["job_seconds"] = round(run.seconds, 1)  # an interrupted run took longer than its last part
         write(file, bytes(data.to_netcdf(engine="scipy")))
+    chosen = () if variant is None else (variant,)
+    picture = _save(file.with_name(f"{file.stem}{named}.png"), module.draw(data, *chosen))
+    supplement = None
+    if hasattr(module, "draw_supplement"):
+        supplement = _save(file.with_name(f"{file.stem}{named}-supplement.png"), module.draw_supplement(data, *chosen))
+    return Result(picture, file, data, reused, supplement)
+
+
+def _save(target: Path, drawn: Figure) -> Path:
+    """Write a figure as a PNG file."""
     pixels = io.BytesIO()
-    drawn = module.draw(data) if variant is None else module.draw(data, variant)
     drawn.savefig(pixels, format="png", dpi=200)
-    write(picture, pixels.getvalue())
-    return Result(picture, file, data, reused)
+    write(target, pixels.getvalue())
+    return target
 
 
 def one_of(value: object, choices: Iterable[object], what: str) -> None:

@@ -91,8 +91,8 @@ def answer(data: xarray.Dataset) -> str:
     smaller, larger = ({name: int(getattr(each, part).sum()) for name, each in counts.items()} for part in ("less", "more"))
     tasks = counts["all"].mean.size
     return (
-        "Give the input to all levels. The best hierarchy of this kind has a clearly smaller error than the best flat network on "
-        f"{smaller['all']} of {tasks} tasks, and a clearly larger one on {larger['all']}. With the input to the first level "
+        "Give the input to all levels. The best hierarchy of this kind has a clearly smaller error than the best flat network "
+        f"on {smaller['all']} of {tasks} tasks, and a clearly larger one on {larger['all']}. With the input to the first level "
         f"alone, as in the paper, the error is clearly smaller on {smaller['first']} tasks and clearly larger on "
         f"{larger['first']}."
     )
@@ -144,7 +144,7 @@ def interval(mean: float, reach: float) -> str:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A, B: phase diagrams; C: error against w; D: against the number of timescales; E: orders; F: sizes."""
-    figure = style.figure(8.8)
+    figure = style.figure(8.8, width=7.2)
     draws, units = data.sizes["seed"], main_size(data)
     figure.suptitle(
         f"When does a hierarchy help?\n{data.attrs['scale']} scale: {units} neurons, {draws} draws that chose nothing",

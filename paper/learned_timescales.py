@@ -178,7 +178,7 @@ def answer(data: xarray.Dataset) -> str:
 
 def draw(data: xarray.Dataset) -> Figure:
     """A: alpha_2 tau against tau; B: errors relative to the oracle."""
-    figure = style.figure(3.2)
+    figure = style.figure(3.2, width=7.2)
     size = f"{data.attrs['scale']} scale: {data.sizes['seed']} draws, {data.sizes['start']} starts; medians, bars: 90 %"
     figure.suptitle(f"Do learned timescales match the timescale of the task?\n{size}", fontsize=9)
     left, right = figure.subplots(1, 2)

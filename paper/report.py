@@ -47,13 +47,19 @@ def write(folder: str | Path, scale: str) -> Path:
     if not there:
         raise ValueError(f"no figures of {scale} scale lie in {folder}: `python -m paper --scale {scale} --out {folder}`.")
     data = {number: read(_data(folder, number, scale)) for number in there}
-    pictures = {n: file.read_bytes() for n in data if (file := _data(folder, n, scale).with_suffix(".png")).is_file()}
+    pictures = {number: _pictures(_data(folder, number, scale)) for number in data}
     target = folder / NAME
     files.write(target, document(data, pictures, scale).encode())
     return target
 
 
-def document(data: Mapping[int, xarray.Dataset], pictures: Mapping[int, bytes], scale: str) -> str:
+def _pictures(file: Path) -> list[bytes]:
+    """The pictures (PNG) of a data file: that of the figure and its supplement, those that are there."""
+    names = (file.with_name(f"{file.stem}{part}.png") for part in ("", "-supplement"))
+    return [each.read_bytes() for each in names if each.is_file()]
+
+
+def document(data: Mapping[int, xarray.Dataset], pictures: Mapping[int, Sequence[bytes]], scale: str) -> str:
     """The page as text, from the data of the figures and those pictures (PNG) that were drawn."""
     found = findings(data)
     return page.page(
@@ -62,7 +68,7 @@ def document(data: Mapping[int, xarray.Dataset], pictures: Mapping[int, bytes], 
         page.paragraph(_banner(data, scale), "banner"),
         page.section("Claims of the paper", *_claims(found)) if found else page.Html(""),
         page.section("Headline", *_headline(data)) if {4, 3} & set(data) else page.Html(""),
-        page.section("Figures", *(_figure(n, data[n], pictures.get(n), found, scale) for n in data)),
+        page.section("Figures", *(_figure(n, data[n], pictures[n], found, scale) for n in data)),
         page.section("Against the runs of paper scale", *_changes(found, scale)) if found else page.Html(""),
         page.section("Where this came from", *_provenance(data)),
         page.section("What to do next", *_next(scale)),
@@ -118,7 +124,7 @@ def _headline(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
     if 4 in data:
         chosen = data[4].sel(TELEGRAPH)
         ceiling = float(chosen["ceiling"].sel(part="test").mean())
-        named = {"single": ("single", 0.64), "unconnected": ("two, unconnected", 0.75), "connected": ("two, connected", 0.75)}
+        named = {"single": ("single", 0.64), "unconnected": ("parallel", 0.75), "connected": ("hierarchical", 0.75)}
         lines = []
         for kind, (label, paper) in named.items():
             values = chosen["single_best"] if kind == "single" else chosen["best"].sel(network=kind)
@@ -130,7 +136,7 @@ def _headline(data: Mapping[int, xarray.Dataset]) -> list[page.Html]:
         for task in chosen["task"].values.tolist():
             alone = chosen.sel(task=task)
             found = {"single": (alone["single_best_test"], alone["single_best_test_error"])}
-            for kind, label in (("unconnected", "two, unconnected"), ("strong", "two, connected")):
+            for kind, label in (("unconnected", "parallel"), ("strong", "hierarchical")):
                 both = chosen.sel(surface=f"{task}, {kind}")
                 found[label] = both["best_test"], both["best_test_error"]
             lines += [Dot(f"{task}: {label}", float(mean), _number(error)) for label, (mean, error) in found.items()]
@@ -159,7 +165,7 @@ def _title(number: int) -> str:
     return f"Figure {number}: {CAPTIONS[number].title}"
 
 
-def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Sequence[Finding], scale: str) -> page.Html:
+def _figure(number: int, data: xarray.Dataset, pictures: Sequence[bytes], found: Sequence[Finding], scale: str) -> page.Html:
     own = [each for each in found if each.figure == number]
     file = _data(Path(), number, scale).name
     caption = page.join(
@@ -169,11 +175,11 @@ def _figure(number: int, data: xarray.Dataset, picture: bytes | None, found: Seq
         page.text(f"Computed in {float(data.attrs.get('seconds', 0)):g} s."),
     )
     parts = [_finding(own)]
-    if picture is None:
+    if not pictures:
         parts.append(page.element("p", caption))
-    else:
-        seen = f"{CAPTIONS[number].title}. {CAPTIONS[number].shows}"
-        parts.append(page.picture(picture, seen, caption, is_map=number in MAPS))
+    seen = f"{CAPTIONS[number].title}. {CAPTIONS[number].shows}"
+    for picture, says in zip(pictures, (caption, page.text("Supplement: more panels of the same data.")), strict=False):
+        parts.append(page.picture(picture, seen, says, is_map=number in MAPS))
     return page.section(_title(number), *parts, page.command(_command(number, data, scale)), level=3)
 
 
@@ -276,10 +282,13 @@ WRITTEN = {
         "Eigenvalues of a random matrix, the density of timescales by theory and by measurement, and what leak rate, spectral "
         "radius and structure do to it.",
     ),
-    2: Legend("Architectures", "A single reservoir, two unconnected (parallel) ones, and two connected (hierarchical) ones."),
+    2: Legend(
+        "Architectures",
+        "A single reservoir, two parallel ones (which the paper calls unconnected), and a hierarchy of two (connected).",
+    ),
     3: Legend(
         "NARMA",
-        "Error of single, unconnected and connected networks over their leak rates, with close-ups around the minima and the "
+        "Error of single, parallel and hierarchical networks over their leak rates, with close-ups around the minima and the "
         "paths of learned leak rates.",
     ),
     4: Legend(
@@ -290,7 +299,7 @@ WRITTEN = {
     5: Legend("Adaptation", "Leak rates that are learned online while the odds of the telegraph signal change."),
     6: Legend(
         "Images pixel by pixel",
-        "Accuracy of single, unconnected and connected networks over their leak rates, with few and with many snapshots.",
+        "Accuracy of single, parallel and hierarchical networks over their leak rates, with few and with many snapshots.",
     ),
     7: Legend(
         "The online gradient",

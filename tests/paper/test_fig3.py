@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -42,10 +43,9 @@ def drawn(data: xarray.Dataset) -> Callable[..., Figure]:
 
 
 @pytest.fixture(scope="module")
-def picture(drawn: Callable[..., Figure]) -> Figure:
-    figure = drawn(DEFAULT)
-    figure.draw_without_rendering()
-    return figure
+def close_ups(data: xarray.Dataset) -> Callable[..., Figure]:
+    """The supplement of a variant, smooth or not, drawn once."""
+    return cache(partial(fig3.draw_supplement, data))
 
 
 def panel(figure: Figure, letter: str) -> Any:
@@ -53,9 +53,9 @@ def panel(figure: Figure, letter: str) -> Any:
     return found
 
 
-def text(figure: Figure) -> str:
-    """The line below the panels."""
-    return figure.get_supxlabel()
+def heading(figure: Figure) -> str:
+    """What stands above the surfaces."""
+    return str(figure.subfigs[-1].get_suptitle())
 
 
 def surface_of(ax: Any) -> Floats:
@@ -208,25 +208,18 @@ def test_smoothing_is_a_running_median() -> None:
         assert fig3.smoothed(values)[i, j] == median(near)
 
 
-def test_letters_labels_and_no_holes(picture: Figure) -> None:
-    axes = picture.get_axes()
-    letters = [ax.get_title(loc="left") for ax in axes]
-    assert "".join(letters) == "ABCDEFGHILMN"
-    bars = [ax.get_xlabel() for ax in axes if not ax.get_title(loc="left")]
-    assert bars == ["NARMA10, test NRMSE", "NARMA5, test NRMSE", "test NRMSE above the least that the panel shows (%)"]
-    assert "smoke scale: means of 2 seeds" in picture.get_suptitle()
-    assert all(ax.get_xlabel() for ax in axes)
-    assert picture.get_figwidth() == pytest.approx(7.2)
-    for letter in "EFGHILMN":
-        assert panel(picture, letter).get_aspect() == 1
-
-
-def test_nothing_overlaps(picture: Figure) -> None:
-    boxes: list[Any] = [ax.get_tightbbox() for ax in picture.get_axes()]  # with labels and titles
-    for k, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[:k])
-        assert 0 <= box.x0 < box.x1 <= picture.bbox.width
-        assert 0 <= box.y0 < box.y1 <= picture.bbox.height
+def test_letters_and_labels(drawn: Callable[..., Figure], close_ups: Callable[..., Figure]) -> None:
+    for figure, letters, bars in (
+        (drawn(DEFAULT), "ABCDEFGH", ["E, F, G: test NRMSE\n(log scale)", "H: test NRMSE\n(log scale)"]),
+        (close_ups(DEFAULT), "ILMN", ["test NRMSE above the least of the panel (%)"]),
+    ):
+        axes = figure.get_axes()
+        assert "".join(ax.get_title(loc="left") for ax in axes) == letters
+        assert [ax.get_ylabel() for ax in axes if not ax.get_title(loc="left")] == bars
+        assert "Smoke scale: means of 2 seeds" in figure.get_suptitle()
+        for letter in set("EFGHILMN") & set(letters):
+            assert panel(figure, letter).get_aspect() == 1
+            assert panel(figure, letter).get_xlabel()
 
 
 def test_surfaces_and_crosses_are_where_the_data_say(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
@@ -244,11 +237,13 @@ def test_surfaces_and_crosses_are_where_the_data_say(data: xarray.Dataset, drawn
 
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("variant", fig3.VARIANTS)
-def test_close_ups_show_the_valleys(drawn: Callable[..., Figure], variant: str, smooth: bool) -> None:
-    figure = drawn(variant) if smooth else drawn(variant, False)
+def test_close_ups_show_the_valleys(
+    drawn: Callable[..., Figure], close_ups: Callable[..., Figure], variant: str, smooth: bool
+) -> None:
+    figure, supplement = (each(variant) if smooth else each(variant, False) for each in (drawn, close_ups))
     for letter, whole in zip("ILMN", "EFGH", strict=True):
-        ax, above = panel(figure, letter), panel(figure, whole)
-        assert ax.get_title(loc="right") == f"close-up of {whole}"
+        ax, above = panel(supplement, letter), panel(figure, whole)
+        assert ax.get_title() == above.get_title()
         assert ax.get_xlim() == ax.get_ylim() == (0.1, 1)
         values = surface_of(ax)
         np.testing.assert_array_equal(values, surface_of(above))
@@ -264,7 +259,7 @@ def test_contours_lie_where_the_error_is_that_of_their_level(data: xarray.Datase
     """On errors that rise with alpha1 alone from 1 to 2: vertical lines, and no cross outside of the limits."""
     plane = xarray.zeros_like(data["test"]) + 1 + (data["alpha1"] - 1 / 3) * 1.5
     moved = data.assign(test=plane.transpose(*data["test"].dims), best_alpha1=data["best_alpha1"] * 0 + 0.05)
-    figure = fig3.draw(moved, smooth=False)
+    figure = fig3.draw_supplement(moved, smooth=False)
     for letter in "ILMN":
         _, lines = panel(figure, letter).collections
         for path, level in zip(lines.get_paths(), (1.05, 1.1, 1.2), strict=True):
@@ -277,19 +272,20 @@ def test_close_ups_leave_out_what_is_beyond_their_limits(data: xarray.Dataset) -
     shifted = data.assign_coords({name: [0.05, 0.5, 1.0] for name in ("alpha1", "alpha2")})
     test = xarray.ones_like(shifted["test"])
     test[..., 0, :, :] = 0.1
-    figure = fig3.draw(shifted.assign(test=test), smooth=False)
+    figure = fig3.draw_supplement(shifted.assign(test=test), smooth=False)
     for letter in "ILMN":
         [mesh] = panel(figure, letter).collections
         assert (mesh.norm.vmin, mesh.norm.vmax) == pytest.approx((1, 1.3))
 
 
-def test_smooth_surfaces_keep_their_crosses(drawn: Callable[..., Figure], picture: Figure) -> None:
-    plain = drawn(DEFAULT, False)
-    for letter in "EFGHILMN":
-        np.testing.assert_allclose(surface_of(panel(picture, letter)), fig3.smoothed(surface_of(panel(plain, letter))))
-        assert cross_of(panel(picture, letter)) == cross_of(panel(plain, letter))
-    assert "running median" in text(picture)
-    assert "not smoothed" in text(plain)
+def test_smooth_surfaces_keep_their_crosses(drawn: Callable[..., Figure], close_ups: Callable[..., Figure]) -> None:
+    for draw, letters in ((drawn, "EFGH"), (close_ups, "ILMN")):
+        smooth, plain = draw(DEFAULT), draw(DEFAULT, False)
+        for letter in letters:
+            np.testing.assert_allclose(surface_of(panel(smooth, letter)), fig3.smoothed(surface_of(panel(plain, letter))))
+            assert cross_of(panel(smooth, letter)) == cross_of(panel(plain, letter))
+    assert "smoothed" in heading(drawn(DEFAULT))
+    assert "smoothed" not in heading(drawn(DEFAULT, False))
 
 
 def test_lines_of_the_single_networks_and_of_the_best_pairs(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
@@ -353,9 +349,11 @@ def test_paths_begin_at_their_starts_and_are_those_of_the_learner_and_of_tune(da
     assert np.abs(walked[-1] - walked[0]).max() > 0.05
 
 
-def test_paths_are_drawn_for_the_alignment_they_were_learned_with(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
+def test_paths_are_drawn_for_the_alignment_they_were_learned_with(
+    data: xarray.Dataset, close_ups: Callable[..., Figure]
+) -> None:
     for variant in fig3.VARIANTS:
-        ax = panel(drawn(variant), "L")
+        ax = panel(close_ups(variant), "L")
         lines = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == SMOKE.paths.records + 1]
         if variant.startswith("lag 0"):
             assert not lines
@@ -366,11 +364,14 @@ def test_paths_are_drawn_for_the_alignment_they_were_learned_with(data: xarray.D
 
 def test_variants_change_what_is_drawn_and_are_named(data: xarray.Dataset, drawn: Callable[..., Figure]) -> None:
     pictures = [drawn(variant) for variant in fig3.VARIANTS]
-    for k, first in enumerate(pictures):
-        assert text(first).startswith(fig3.VARIANTS[k])
-        for second in pictures[:k]:
-            assert not np.allclose(surface_of(panel(first, "G")), surface_of(panel(second, "G")))
-    assert text(fig3.draw(data)).startswith(DEFAULT)
+    for first, second in combinations(pictures, 2):
+        assert first.get_suptitle() != second.get_suptitle()
+        assert not np.allclose(surface_of(panel(first, "G")), surface_of(panel(second, "G")))
+    assert fig3.draw(data).get_suptitle() == drawn(DEFAULT).get_suptitle()
+    for variant, picture in zip(fig3.VARIANTS, pictures, strict=True):
+        said = " ".join(picture.get_suptitle().split())
+        assert ("received the current input" in said) == variant.startswith("lag 1")
+        assert ("at least" in said) == (">=" in variant)
 
 
 def test_progress_counts_all_jobs_and_the_label_says_what_was_done(data: xarray.Dataset) -> None:

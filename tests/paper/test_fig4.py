@@ -597,23 +597,40 @@ def test_every_variant_is_drawn(read_back: xarray.Dataset, variant: str) -> None
     if variant != fig4.VARIANTS[0]:  # the same panels in the same places, which take most of the time
         figure.set_layout_engine("none")
     figure.draw_without_rendering()
-    assert variant in figure.get_supxlabel()
-    letters = " ".join(ax.get_title(loc="left") for ax in figure.get_axes())
-    assert letters.split() == ["A", "B", "C1", "D1", "C2", "D2", "E1", "F1", "E2", "F2", "G"]
-    scales = {
-        ax.get_title(loc="left"): ax.collections[0].get_clim() for ax in figure.get_axes() if ax.get_title(loc="left")[1:]
-    }
-    for one, other in (("C1", "D1"), ("C2", "D2"), ("E1", "F1"), ("E2", "F2")):
-        assert scales[one] == scales[other]
+    said = " ".join(figure.get_suptitle().split())
+    readout, rho = variant.split(", rho ")
+    assert {"online": "learned online", "ridge": "ridge readout"}[readout] in said
+    assert f"spectral radius {rho}" in said
+    panels = {ax.get_title(loc="left"): ax for ax in figure.get_axes() if ax.get_title(loc="left")}
+    assert "".join(panels) == "ABCDEFG"
+    for one, other in ("CD", "EF"):
+        assert panels[one].collections[0].get_clim() == panels[other].collections[0].get_clim()
+    chosen = read_back.sel(readout=readout, rho=float(rho), part="test", task="joint", network="connected")
+    shown = np.asarray(panels["F"].collections[0].get_array(), np.float64).T
+    np.testing.assert_allclose(shown, chosen["accuracy"].transpose("alpha1", "alpha2", "seed").values.mean(axis=-1), rtol=1e-6)
 
 
-def test_best_points_are_shown_as_shares_of_the_ceiling_seed_by_seed(read_back: xarray.Dataset) -> None:
+def test_the_supplement_shows_shares_of_the_ceiling_seed_by_seed(read_back: xarray.Dataset) -> None:
+    figure = fig4.draw_supplement(read_back)
+    panels = {ax.get_title(loc="left"): ax for ax in figure.get_axes() if ax.get_title(loc="left")}
+    assert "".join(panels) == "CDEF"
+    assert len({ax.collections[0].get_clim() for ax in panels.values()}) == 1
+    chosen = read_back.sel(readout="online", rho=0.1, part="test", task="joint", network="unconnected")
+    accuracy = chosen["accuracy"].transpose("alpha1", "alpha2", "seed").values.astype(np.float64)
+    expected = (accuracy / chosen["ceiling"].values.astype(np.float64)).mean(axis=-1)
+    np.testing.assert_allclose(np.asarray(panels["E"].collections[0].get_array(), np.float64).T, expected, rtol=1e-6)
+    assert f"{100 * expected.max():.1f} %" in panels["E"].get_title()
+
+
+def test_best_points_are_shown_as_accuracies_below_the_ceiling(read_back: xarray.Dataset) -> None:
     [ax] = [ax for ax in fig4.draw(read_back).get_axes() if ax.get_title(loc="left") == "G"]
     shown = [float(bar.lines[0].get_ydata()[0]) for bar in ax.containers]  # type: ignore[attr-defined]
-    ceiling = read_back["ceiling"].sel(part="test", task="joint").values.astype(np.float64)
     expected = []
     for readout, rho in product(fig4.READOUTS, fig4.RADII):
         chosen = read_back.sel(readout=readout, rho=rho, task="joint")
         networks = [chosen["single_best"], *(chosen["best"].sel(network=name) for name in fig4.NETWORKS)]
-        expected += [float((each.transpose("seed").values / ceiling).mean()) for each in networks]
+        expected += [float(each.values.astype(np.float64).mean()) for each in networks]
     np.testing.assert_allclose(shown, expected, rtol=1e-6)
+    [line] = [line for line in ax.lines if line.get_label() == "best possible"]
+    ceiling = read_back["ceiling"].sel(part="test", task="joint").values.astype(np.float64).mean()
+    np.testing.assert_allclose(np.asarray(line.get_ydata(), np.float64), ceiling, rtol=1e-6)

@@ -158,14 +158,19 @@ def test_all_is_there_and_drawn(data: xarray.Dataset) -> None:
         assert (values >= 0).all()
         assert (values <= 1).all()
     assert json.loads(data.attrs["settings"])["data"] == "digits"
-    figure = fig6.draw(data)
-    letters = {text for ax in figure.axes for text in (ax.get_title(loc="left"),) if text}
-    assert letters == set("ABCDEFGHILMN")
-    panels = {ax.get_title(loc="left"): ax for ax in figure.axes}
+    both = fig6.draw(data), fig6.draw_supplement(data)
+    found = [{ax.get_title(loc="left"): ax for ax in figure.axes if ax.get_title(loc="left")} for figure in both]
+    assert ["".join(sorted(each)) for each in found] == ["ABCDEFGH", "ILMN"]
+    panels = {**found[0], **found[1]}
     scales = {letter: panels[letter].collections[0].get_clim() for letter in "EFGHILMN"}
     assert all(scales[one] == scales[other] for one, other in ("EF", "GH", "IL", "MN"))
-    bars = [ax.get_xlabel() for ax in figure.axes if not ax.get_title(loc="left")]
-    assert bars == ["test accuracy, 4 snapshots"] * 2 + ["test accuracy, 16 snapshots"] * 2
+    titles = [panels[letter].get_title() for letter in "EFGH"]
+    assert titles == [f"{kind}, {count} snapshots" for count in (4, 16) for kind in ("parallel", "hierarchical")]
+    assert titles == [panels[letter].get_title() for letter in "ILMN"]
+    for figure in both:
+        bars = [ax.get_ylabel() for ax in figure.axes if not ax.get_title(loc="left")]
+        assert len(bars) == 2
+        assert all(each.startswith("test accuracy") for each in bars)
     [curve] = panels["B"].containers
     assert isinstance(curve, ErrorbarContainer)
     means = data["single"].sel(snapshots=4, part="test").values.astype(np.float64)

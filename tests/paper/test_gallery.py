@@ -166,6 +166,11 @@ def test_a_variant_has_a_picture_of_its_own_from_the_same_data(tmp_path: Path, m
     assert other.file == first.file
     assert other.picture.name == "fig3-smoke-lag-0-ridge-free.png"
     assert other.picture.read_bytes() != first.picture.read_bytes()
+    assert first.supplement == first.picture.with_name("fig3-smoke-supplement.png")
+    assert other.supplement == first.picture.with_name("fig3-smoke-lag-0-ridge-free-supplement.png")
+    assert other.supplement.read_bytes() != first.supplement.read_bytes()
+    page = Parsed(report.write(tmp_path, "smoke").read_text(encoding="utf-8"))
+    assert sum(tag == "img" and bool(attrs.get("src")) for tag, attrs in page.tags) == 2, "the report shows both"
     with pytest.raises(ValueError, match="no variant of figure 3 'lag 2': choose lag 1, ridge"):
         make(3, "smoke", tmp_path, variant="lag 2")
     with pytest.raises(ValueError, match="no variant of figure 2, got 'lag 2'"):
@@ -209,7 +214,8 @@ class Numbers:
 
 def undrawn(patch: pytest.MonkeyPatch) -> None:
     """Drawing takes as long as all the rest."""
-    patch.setattr(fig3, "draw", lambda *_: Figure())
+    for name in ("draw", "draw_supplement"):
+        patch.setattr(fig3, name, lambda *_: Figure())
 
 
 def killed(folder: str) -> None:
