@@ -64,11 +64,6 @@ def table(header: Sequence[object], rows: Sequence[Sequence[object]], numbers: b
 # Fig. 3 -------------------------------------------------------------------------------------------------------------------
 
 
-def narma(variant: str, surface: str) -> xarray.Dataset:
-    """One surface of Fig. 3, such as "NARMA10, strong"."""
-    return figure(3).sel(variant=variant, surface=surface)
-
-
 def narma_tests(variant: str, task: str, kind: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Test errors of all seeds at the best leak rates, of "single" networks too."""
     data = figure(3).sel(variant=variant)

@@ -1,4 +1,4 @@
-"""The pages: examples run and print what they say, links lead somewhere, and numbers come from result files."""
+"""The pages: examples run and print what they say, links lead somewhere, and tables come from result files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
-from generator import claims, notebook, pages, pictures, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
+from generator import notebook, pages, pictures, rooms  # type: ignore[import-not-found,unused-ignore]  # noqa: E402
 
 PAGES: list[Path] = pages.PAGES
 BLOCK = re.compile(r"^```(?P<language>python|text)\n(?P<body>.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -102,7 +102,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
-def test_tables_and_numbers_are_those_of_the_result_files(page: Path) -> None:
+def test_tables_are_those_of_the_result_files(page: Path) -> None:
     """Mended by `python docs/generate.py`."""
     assert page.read_text(encoding="utf-8") == pages.up_to_date(page)
 
@@ -128,67 +128,16 @@ def test_pages_show_the_pictures_that_they_draw(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
-def test_measured_numbers_in_prose_have_a_source(page: Path) -> None:
-    """A claim or a quotation in docs/generator/claims.py; settings stand in backticks or mathematics."""
-    assert list(pages.unclaimed(page)) == []
+def test_measured_numbers_stand_in_tables(page: Path) -> None:
+    """Sentences say words; settings and quoted numbers stand in backticks or mathematics."""
+    assert list(pages.measured(page)) == []
 
 
-@pytest.mark.parametrize("fact", claims.FACTS, ids=lambda fact: fact.text[:40])
-def test_facts_in_words_hold(fact: Any) -> None:
-    page = next(each for each in PAGES if each.name == fact.page)
-    assert pages.pattern(fact.text).search(page.read_text(encoding="utf-8")), "the sentence is gone"
-    assert fact.holds()
-
-
-@pytest.mark.parametrize("quoted", claims.QUOTED, ids=lambda quoted: quoted.text[:40])
-def test_quotations_are_still_there(quoted: Any) -> None:
-    page = next(each for each in PAGES if each.name == quoted.page)
-    assert pages.pattern(quoted.text).search(page.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "an error of 0.142",
-        "12 % less",
-        "in 7 of 10 seeds",
-        "3.5 times",
-        "20 times as fast",
-        "takes 5 s",
-        "1.4 GiB",
-        "at 2e-5",
-        "17×",
-    ],
-)
-def test_a_number_without_a_source_is_found(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["an error of 0.142", "12 % less", "20 times as fast", "takes 5 s", "1.4 GiB", "at 2e-5"])
+def test_a_measured_number_in_a_sentence_is_found(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"Before, {text}, after.", encoding="utf-8")
-    assert list(pages.unclaimed(page))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`0.95`",
-        r"$\alpha = 0.2$",
-        "20 draws, 784 steps",
-        "```\n0.5 s\n```",
-        "[x](a-0.5.png)",
-        "20 × 20",
-        "doi:10.1109/5.726791",
-    ],
-)
-def test_settings_and_counts_need_no_source(text: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"{text}\n", encoding="utf-8")
-    assert not list(pages.unclaimed(page))
-
-
-def test_a_changed_result_changes_the_sentence() -> None:
-    """The pattern of a claim takes its numbers from any line break, and nothing else."""
-    found = pages.pattern("an error of {} in {} seeds.").search("It has an error\nof 0.295 in 20 seeds. Then")
-    assert found is not None
-    assert found.groups() == ("0.295", "20")
+    assert list(pages.measured(page))
 
 
 def test_model_files_have_one_ending_on_all_pages() -> None:
