@@ -106,7 +106,7 @@ def _section(job: str, found: dict[str, object]) -> str:
     for name, value in found.items():
         rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
-    return f"## {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n"
+    return f"### {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n"
 
 
 def _summary(value: object) -> str:

@@ -11,7 +11,6 @@ from generator import rooms
 from generator.results import (
     BENCHMARKS,
     CHOOSING_SEED,
-    ROOT,
     benchmark,
     better,
     figure,
@@ -553,16 +552,6 @@ def across(logs: object) -> str:
     return f"{mean:.3f} ({low:.3f} to {high:.3f})"
 
 
-def attacks() -> str:
-    """What `make fuzz` counted."""
-    return (ROOT / "tests" / "fuzz" / "results" / "attacks.md").read_text(encoding="utf-8")
-
-
-def soak() -> str:
-    """The memory that `make soak` measured."""
-    return (ROOT / "tests" / "fuzz" / "results" / "soak.md").read_text(encoding="utf-8")
-
-
 def classification() -> str:
     """The mean share of right labels, and the calibration error over all test sequences."""
     raw = benchmark("classification")
@@ -592,8 +581,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "feedback": feedback,
     "driven": driven,
     "forecasting": forecasting,
-    "attacks": attacks,
-    "soak": soak,
     "tutorials": tutorials,
     "real_data": real_data,
     "headline": readme,
