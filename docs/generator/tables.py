@@ -59,22 +59,22 @@ def why() -> str:
     tuned, searched = (spread(list(tuning("narma10", "all", method).values())) for method in ("tune-noise", "tpe-noise"))
     rows = (
         (
-            "**The right timescales.** NARMA10, a fast and a slow level",
-            f"NRMSE {spread(strong):3}",
-            f"one level of equally many neurons: {spread(single):3}",
-            "both at their best leak rates; 20 draws; needs the current input in the state",
+            "A fast and a slow level: NARMA10, NRMSE",
+            f"{spread(strong):3}",
+            f"one level: {spread(single):3}",
+            "equally many neurons; needs the current input",
         ),
         (
-            "**Maps in seconds.** 400 pairs of leak rates, states to ridge",
+            "A map of 400 leak rates, states to ridge",
             f"{ours:.1f} s",
             f"reservoirpy: {theirs / ours:.0f} times as long",
-            "two cores; measured on a part of the grid and extrapolated",
+            "two cores; extrapolated from a part",
         ),
         (
-            "**Learned, not searched.** NARMA10, ten hyper-parameters",
-            f"NRMSE {tuned:3}",
-            f"Optuna with as many simulated steps: {searched:3}",
-            "ten seeds; both tuned to withstand noise",
+            "All hyper-parameters learned: NARMA10, NRMSE",
+            f"{tuned:3}",
+            f"Optuna: {searched:3}",
+            "as many simulated steps; ten seeds; to withstand noise",
         ),
     )
     return table(("", "echoscale", "beside it", "keep in mind"), rows)

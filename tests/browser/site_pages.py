@@ -72,7 +72,7 @@ def test_no_code_is_cut_and_no_table_is_too_wide(address: str, browser: Browser)
 
 
 @pytest.mark.parametrize(
-    "name", ["docs/index", "docs/first_steps", "docs/examples", "docs/networks", "docs/comparison", "docs/api"]
+    "name", ["docs/index", "docs/first_steps", "docs/examples", "docs/networks", "docs/api"]
 )
 def test_pages_load_without_complaints(name: str, address: str, opened: Opened) -> None:
     opened(f"{address}{name}.html", address)
