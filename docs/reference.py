@@ -53,7 +53,7 @@ def objects() -> dict[str, dict[str, object]]:
     for name, module in public.inner_modules():
         found[name.split(".")[1]][name] = module
     return {
-        each: dict(sorted(names.items(), key=lambda item: (is_advanced(item[0]), item[0].split("."))))
+        each: dict(sorted(names.items(), key=lambda item: (is_advanced(item[0]), inspect.isclass(item[1]), item[0].split("."))))
         for each, names in found.items()
     }
 
@@ -102,11 +102,16 @@ def fill_list(app: Any, document: str, source: list[str]) -> None:
 
 
 def _section(job: str, found: dict[str, object]) -> str:
+    """The names of `es` in a table, and a link to the page that has the names of its namespaces too."""
     rows = []
     for name, value in found.items():
-        rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
+        if not is_advanced(name):
+            rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
-    return f"### {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n"
+    basic = f"```{{eval-rst}}\n{table}\n```\n" if rows else ""
+    others = sorted({".".join(name.split(".")[:2]).replace("echoscale", "es") for name in found if is_advanced(name)})
+    more = f"More: [{len(found) - len(rows)} names of {' and '.join(f'`{each}`' for each in others)}](api/{job}.rst).\n"
+    return f"### {JOBS[job]}\n\n{basic}\n{more if others else ''}"
 
 
 def _summary(value: object) -> str:

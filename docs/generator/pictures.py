@@ -32,7 +32,10 @@ def draw() -> None:
     for page in PAGES:
         run(page)
     plt.close("all")
-    landing()
+    example: dict[str, Any] = {}
+    exec(blocks(ROOT / "README.md")[0], example)
+    landing(example, "landing.png", rows=1, columns=3, figsize=(11.5, 3.1), width_ratios=(1.1, 1.1, 1.0))
+    landing(example, "landing-narrow.png", rows=3, columns=1, figsize=(4.2, 7.0))
     forecasts()
 
 
@@ -51,42 +54,40 @@ def run(page: str) -> None:
             os.chdir(before)
 
 
-def landing() -> None:
+def landing(found: dict[str, Any], name: str, rows: int, columns: int, **options: Any) -> None:
     """The example of the README: the suggested network, its timescales beside those of the data, and the errors."""
     import matplotlib.pyplot as plt
     import numpy as np
 
     import echoscale as es
 
-    found: dict[str, Any] = {}
-    exec(blocks(ROOT / "README.md")[0], found)
     network, errors = found["two"], found["errors"]
-    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.1), width_ratios=(1.1, 1.1, 1.0), layout="constrained")
+    figure, axes = plt.subplots(rows, columns, layout="constrained", **options)
     network.plot(axes[0])
     said = {"R1": "fast", "R2": "slow", "s(t)": "u", "y(t)": "y"}
     for text in axes[0].texts:  # the other numbers are in the example
         words = said.get(text.get_text(), text.get_text().replace("α =", "leak rate"))
         text.set_text(words if words in said.values() or words.startswith("leak") or "units" in words else "")
-    for reservoir, colour, name in zip(network.reservoirs, (FAST, SLOW), ("fast level", "slow level"), strict=True):
+    for reservoir, colour, level in zip(network.reservoirs, (FAST, SLOW), ("fast level", "slow level"), strict=True):
         leak, radius = reservoir.leak_rate, reservoir.spectral_radius
         tau = np.geomspace(*es.timescales.bounds(leak, radius), 400)
         density = tau * es.timescales.density(tau, leak, radius)
         axes[1].fill_between(tau, density / density.max(), color=colour, alpha=0.8, linewidth=0)
-        axes[1].text(tau[density.argmax()], 1.04, name, ha="center", color=SLOW)
+        axes[1].text(tau[density.argmax()], 1.04, level, ha="center", color=SLOW)
     for tau in (3, 30):
         axes[1].axvline(tau, ymax=0.86, color=DATA, linestyle="--")
         axes[1].text(tau, 1.28, f"{tau} steps\nin the data", ha="center", va="bottom", color=DATA)
     axes[1].set(xscale="log", xlim=(0.4, 60), ylim=(0, 1.45), yticks=[], xlabel="timescale, steps (logarithmic)")
     axes[1].set_xticks([1, 3, 10, 30], labels=["1", "3", "10", "30"])
-    names = [name.replace(" on", "\non").replace(" and", "\nand") for name in errors]
-    bars = axes[2].barh(names, list(errors.values()), color=["0.75", "0.55", SLOW])
+    methods = [each.replace(" on", "\non").replace(" and", "\nand") for each in errors]
+    bars = axes[2].barh(methods, list(errors.values()), color=["0.75", "0.55", SLOW])
     axes[2].bar_label(bars, fmt="%.2f", padding=3)
     axes[2].set(xlabel="error on test data (NRMSE)", xlim=(0, 1.2), xticks=[0, 0.5, 1])
     axes[2].invert_yaxis()
     for ax in axes[1:]:
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
-    _save(figure, "landing.png")
+    _save(figure, name)
 
 
 def forecasts() -> None:
