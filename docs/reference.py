@@ -102,16 +102,16 @@ def fill_list(app: Any, document: str, source: list[str]) -> None:
 
 
 def _section(job: str, found: dict[str, object]) -> str:
-    """The names of `es` in a table, and a link to the page that has the names of its namespaces too."""
+    """The names of `es` in a table, or all where there are none, and a link to the page that has all."""
+    basic = {name for name in found if not is_advanced(name)} or set(found)
     rows = []
     for name, value in found.items():
-        if not is_advanced(name):
+        if name in basic:
             rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
-    basic = f"```{{eval-rst}}\n{table}\n```\n" if rows else ""
-    others = sorted({".".join(name.split(".")[:2]).replace("echoscale", "es") for name in found if is_advanced(name)})
-    more = f"More: [{len(found) - len(rows)} names of {' and '.join(f'`{each}`' for each in others)}](api/{job}.rst).\n"
-    return f"### {JOBS[job]}\n\n{basic}\n{more if others else ''}"
+    spaces = sorted({".".join(name.split(".")[:2]).replace("echoscale", "es") for name in found if name not in basic})
+    more = f"More: [{len(found) - len(rows)} names of {' and '.join(f'`{each}`' for each in spaces)}](api/{job}.rst).\n"
+    return f"### {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n\n{more if spaces else ''}"
 
 
 def _summary(value: object) -> str:

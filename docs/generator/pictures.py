@@ -35,7 +35,7 @@ def draw() -> None:
     example: dict[str, Any] = {}
     exec(blocks(ROOT / "README.md")[0], example)
     landing(example, "landing.png", rows=1, columns=3, figsize=(11.5, 3.1), width_ratios=(1.1, 1.1, 1.0))
-    landing(example, "landing-narrow.png", rows=3, columns=1, figsize=(4.2, 7.0))
+    landing(example, "landing-narrow.png", rows=3, columns=1, figsize=(5.0, 8.0))
     forecasts()
 
 
