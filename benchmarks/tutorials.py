@@ -10,8 +10,7 @@
 
 What a tutorial does not set has the default of each library. Where a rival leaves a ridge penalty or the form of its readout
 open, the one that is best for the very run that is judged counts, which favours it. Ours has one setting for all seeds; that of
-the local reservoirs was found by hand on others, where ORC has its defaults. The blocks of docs/from_reservoirpy.md are the same
-programs.
+the local reservoirs was found by hand on others, where ORC has its defaults. docs/from_reservoirpy.md has the same programs.
 
     python benchmarks/tutorials.py            five minutes
     python benchmarks/tutorials.py --quick    the Lasso readout, one seed, seconds
