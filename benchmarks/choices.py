@@ -129,7 +129,7 @@ def shared(kind: str, quick: bool) -> Case:
     hyper = esn.hyper.replace(leak_rate=[first.ravel(), second.ravel()])
 
     def run() -> object:
-        return es.statistics(esn, u, y, washout=100, hyper=hyper)
+        return es.readouts.statistics(esn, u, y, washout=100, hyper=hyper)
 
     def alone() -> object:
         with mock.patch.object(shared_runs, "WORTH_IT", 0.0):
@@ -144,7 +144,7 @@ def blas(quick: bool) -> Case:
     esn = es.single(20 if quick else 100, input_scaling=0.2).build(1, seed=0)
 
     def run() -> object:
-        return es.ridge(es.statistics(esn, u, y, washout=100), 1e-5)
+        return es.readouts.ridge(es.readouts.statistics(esn, u, y, washout=100), 1e-5)
 
     def free() -> object:
         unlimited = mock.Mock()

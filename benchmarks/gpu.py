@@ -27,7 +27,7 @@ def agreement(device: str, steps: int) -> dict[str, float]:
         both = [network.build(1, seed=0, dtype=dtype, device=where) for where in (device, "cpu")]
         ours, theirs = (esn.run(u) for esn in both)
         result[f"states {dtype}"] = float(np.abs(ours - theirs).max())
-        ours, theirs = (es.ridge(es.statistics(esn, u, y, washout=200), 1e-5).coef for esn in both)
+        ours, theirs = (es.readouts.ridge(es.readouts.statistics(esn, u, y, washout=200), 1e-5).coef for esn in both)
         result[f"coefficients {dtype}"] = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     return result
 
@@ -50,7 +50,7 @@ def sweep_seconds(points: int, steps: int) -> float:
     grid = np.linspace(1 / points, 1, points)
     first, second = np.meshgrid(grid, grid, indexing="ij")
     hyper = esn.hyper.replace(leak_rate=[first.ravel(), second.ravel()])
-    return common.best(lambda: es.ridge(es.statistics(esn, u, y, washout=200, hyper=hyper), 1e-5))
+    return common.best(lambda: es.readouts.ridge(es.readouts.statistics(esn, u, y, washout=200, hyper=hyper), 1e-5))
 
 
 def step_microseconds(units: int, steps: int) -> float:

@@ -84,10 +84,10 @@ def free_errors(
     esn = network.build(1, seed=seed, dtype=dtype, n_outputs=1)
     rng = np.random.default_rng([seed, 4])
     first = s.washout + s.train
-    states = esn.run(es.teacher_forced(u[:first], y[:first]))
+    states = esn.run(es.engine.teacher_forced(u[:first], y[:first]))
     rows = states[s.washout :].astype(np.float64)
     seen = of_rows(rows + noise * rng.standard_normal(rows.shape), y[s.washout : first])
-    readouts = [es.ridge(seen, float(each)) for each in ridges]
+    readouts = [es.readouts.ridge(seen, float(each)) for each in ridges]
     coef = np.stack([each.coef[0] for each in readouts], axis=1)  # (N, ridges)
     intercept = np.array([each.intercept[0] for each in readouts])
     m = esn.matrices()

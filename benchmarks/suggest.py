@@ -54,7 +54,7 @@ def grid(features: int) -> dict[str, list[float]]:
     fast, slow, radius, drive = (list(each) for each in zip(*points, strict=True))
     # W_in is uniform, of variance 1/3; the inputs have variance 1.
     scaling = [each * (3 / features) ** 0.5 for each in drive]
-    return {"leak_rate[0]": fast, "leak_rate[1]": slow, "spectral_radius": radius, "input_scaling[0]": scaling}
+    return {"leak_rate[0]": fast, "leak_rate[1]": slow, "spectral_radius": radius, "input_scaling": scaling}
 
 
 def errors(
@@ -85,7 +85,7 @@ def outcome(group: str, name: str, seed: int, known: int, test: int, units: int)
     # The penalties that `suggest` allows: all for noise-free dynamics, else none below its floor.
     dynamic = any(reason.startswith("Dynamics") for reason in found.reasons)
     path = PATH if dynamic else PATH[PATH > 0.9 * penalties.ROBUST]
-    hierarchy = es.hierarchical([units // 2] * 2, bias_scaling=0.2)
+    hierarchy = es.hierarchical([units // 2] * 2, bias_scaling=0.2, inputs="all")
     of_grid, of_folds = errors(hierarchy, pair, seed, known, path, grid(u.shape[1]))
     first, last = found.network.reservoirs
     return {

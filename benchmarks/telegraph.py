@@ -202,11 +202,11 @@ def _fitted(esn: Any, data: Any, settings: Settings) -> dict[str, Any]:
     for piece in pieces:
         labels = [data.state[piece, :, None], data.regime[piece, :, None]]
         targets = np.concatenate([_one_hot(data.joint[piece]), *labels], axis=-1)
-        part = es.statistics(esn, data.u[piece], targets, washout=settings.washout)
+        part = es.readouts.statistics(esn, data.u[piece], targets, washout=settings.washout)
         total = part if total is None else total + part
-    linear = es.ridge(total, 1e-5)
+    linear = es.readouts.ridge(total, 1e-5)
     one_hot, columns = (
-        es.Readout(linear.coef[which], linear.intercept[which], linear.ridge) for which in (slice(0, 4), slice(4, 6))
+        es.readouts.Readout(linear.coef[which], linear.intercept[which], linear.ridge) for which in (slice(0, 4), slice(4, 6))
     )
     return {"one-hot": one_hot, "columns": columns, "softmax": _softmax_regression(esn, data, total, pieces, settings)}
 
@@ -244,7 +244,7 @@ def _softmax_regression(esn: Any, data: Any, total: Any, pieces: Iterable[slice]
     options: Any = {"maxiter": settings.iterations, "ftol": 1e-8, "gtol": 1e-6}
     best = minimize(loss, np.zeros(shape[0] * 4), jac=True, method="L-BFGS-B", options=options).x.reshape(shape)
     coef = (white @ best[:-1]).T
-    return es.Readout(coef, best[-1] - coef @ mean, np.zeros(()))
+    return es.readouts.Readout(coef, best[-1] - coef @ mean, np.zeros(()))
 
 
 def _softmax(outputs: Any) -> Any:

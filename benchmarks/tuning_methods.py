@@ -128,7 +128,7 @@ class Problem:
             ridges = RELATIVE[best] * noisy.unit + self.settings.train * self.noise**2
             return errors[best, np.arange(len(z))], ridges
         ridges = self.space.penalties(z, self.settings.ridge)
-        return finite(normalised_errors(es.ridge(train, ridges), validation)), ridges
+        return finite(normalised_errors(es.readouts.ridge(train, ridges), validation)), ridges
 
     def parts(self, hyper: es.Hyper, dtype: str = "float64") -> list[Statistics]:
         """Of training, validation and test, from one run over the whole series."""
@@ -168,7 +168,7 @@ class Curve:
         z, ridges = np.stack(self.points), np.array(self.ridges)
         hyper = self.problem.loss.networks(z).hyper
         train, validation, test = self.problem.parts(hyper)
-        readout = es.ridge(train, ridges)
+        readout = es.readouts.ridge(train, ridges)
         again = normalised_errors(readout, validation)
         found = {
             "curve_steps": self.steps,
@@ -191,7 +191,7 @@ def fragility(problem: Problem, hyper: es.Hyper) -> dict[str, Any]:
     fragile_float32  states in float32, the ridge chosen anew on validation
     """
     train, _, test = problem.parts(hyper)
-    fixed = normalised_errors(es.ridge(train, FRAGILE_RIDGE), test)
+    fixed = normalised_errors(es.readouts.ridge(train, FRAGILE_RIDGE), test)
     edges, lane = problem.edges, hyper.lane(0)
     states = problem.loss.esn.run(problem.u, hyper=lane)
     noise = FRAGILE_NOISE * np.random.default_rng([problem.seed, 4]).standard_normal(states.shape)
@@ -322,7 +322,7 @@ def online(problem: Problem, task: str, **rules: Any) -> dict[str, Any]:
         learner.partial_fit(u[:, done:checkpoint], y[:, done:checkpoint])
         seconds, done = seconds + time.perf_counter() - began, checkpoint
         parts = problem.parts(learner.hyper)
-        readouts: dict[str, Readout] = {"": es.ridge(parts[0], s.ridge), "own_": learner.readout}
+        readouts: dict[str, Readout] = {"": es.readouts.ridge(parts[0], s.ridge), "own_": learner.readout}
         now = {"steps": done * s.sequences * (1 + len(learner.learned)), "seconds": seconds}
         for name, readout in readouts.items():
             now[f"{name}validation"] = float(normalised_errors(readout, parts[1]))

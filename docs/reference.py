@@ -47,7 +47,7 @@ def objects() -> dict[str, dict[str, object]]:
     """Page -> name -> public object, those of `es` first; the modules that hold some of them too."""
     found: dict[str, dict[str, object]] = {each: {} for each in JOBS}
     for name, value in public.public_names():
-        # es.tasks.narma stands under tasks; es.ridge, which has no room in its name, where it is defined.
+        # es.tasks.narma stands under tasks; es.tune, which has no room in its name, where it is defined.
         room = name.split(".")[1] if name.count(".") > 1 else public.room(value)
         found[WITH.get(room, room)][name] = value
     for name, module in public.inner_modules():

@@ -35,7 +35,7 @@ ONLINE_SERIES = 10_000  # the online rule learns from series with numbers from h
 RULES = {"tuned": ("es.tune", style.TUNED, "^"), "online": ("online", style.ONLINE, "o")}
 # Chosen on draw 0: larger rates leave the leak rates noisy, smaller ones do not arrive.
 RATE = 1e-3
-RLS = es.RLS(1e-4, 0.9995)
+RLS = es.learning.RLS(1e-4, 0.9995)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from echoscale import ESN, Hyper, Network, Readout, ridge, statistics
+from echoscale import ESN, Hyper, Network
 from echoscale.learning import OnlineLearner
+from echoscale.readouts import Readout, ridge, statistics
 from echoscale.sweeps import Check
 from echoscale.tasks import Telegraph, telegraph_filter
 from paper.types import Floats

@@ -50,8 +50,8 @@ PAIRS: dict[str, Callable[[Any, Any], Any]] = {
     "OnlineLearner": lambda u, y: learner().fit(u, y),
     "Forecaster": lambda u, y: es.Forecaster(2, networks=False).fit(y, u),
     "Data": lambda u, y: es.sweeps.Data(u, y),
-    "statistics": lambda u, y: es.statistics(ESN, u, y),
-    "teacher_forced": lambda u, y: es.teacher_forced(u, y),
+    "statistics": lambda u, y: es.readouts.statistics(ESN, u, y),
+    "teacher_forced": lambda u, y: es.engine.teacher_forced(u, y),
     "bptt": lambda u, y: bptt.gradient(ESN, u, y, Readout(np.zeros((1, 4)), np.zeros(1), np.zeros(()))),
 }
 # Inputs alone.
@@ -100,8 +100,8 @@ MODELS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 }
 
 
-def model_of(u: Any, y: Any) -> es.AutoModel:
-    model: es.AutoModel = es.auto(u, y, rounds=1).model
+def model_of(u: Any, y: Any) -> es.forecasting.AutoModel:
+    model: es.forecasting.AutoModel = es.auto(u, y, rounds=1).model
     return model
 
 

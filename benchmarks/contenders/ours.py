@@ -115,7 +115,7 @@ def sweep_echoscale(row: Row, esn: es.ESN) -> Callable[[], object]:
 
     def call() -> object:
         hyper = esn.hyper.replace(leak_rate=[first, second])
-        stats = es.statistics(esn, u, y, washout=row.washout, hyper=hyper)
-        return jax.block_until_ready(es.ridge(stats, rows.RIDGE))
+        stats = es.readouts.statistics(esn, u, y, washout=row.washout, hyper=hyper)
+        return jax.block_until_ready(es.readouts.ridge(stats, rows.RIDGE))
 
     return call

@@ -211,6 +211,28 @@ def test_without_time_there_is_a_model_and_no_table(tmp_path: Path, monkeypatch:
     assert es.load("out/wave/model.safetensors").horizon_ == 2
 
 
+@pytest.mark.parametrize(("share", "left"), [(1.0, 60 - 2 - 2), (0.25, 60 - 2 - 8), (0.02, 30)])
+def test_a_busy_machine_leaves_more_time_for_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, left: float
+) -> None:
+    """Every look at the clock takes a second, of which this process has a share: two looks before auto begins."""
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"u": np.cos(np.arange(60.0)), "y": np.sin(np.arange(60.0))}).to_csv("wave.csv", index=False)
+    ticks, budgets = count(), []
+
+    def auto(u: object, y: object, seconds: float, *_: object, **__: object) -> None:
+        budgets.append(seconds)
+        raise ValueError("stop here")
+
+    now = iter(np.arange(0, 10))
+    monkeypatch.setattr(fit, "clock", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(fit, "process_time", lambda: share * next(now))
+    monkeypatch.setattr(es, "auto", auto)
+    result = CliRunner().invoke(app, ["fit", "wave.csv", "-t", "y", "--horizon", "0", "--seconds", "60"])
+    assert "stop here" in result.stderr
+    assert budgets == [pytest.approx(left)]
+
+
 def test_the_saved_model_and_its_horizon_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forecasts of 18 steps were judged, and 24 proposed; which row of the table was saved stood nowhere."""
     monkeypatch.chdir(tmp_path)

@@ -22,6 +22,24 @@ def test_a_table_is_read() -> None:
     assert data.outputs == ("b, next step",)
 
 
+def test_missing_values_are_filled_with_the_value_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [*GOOD]
+    for k, text in ((1, "x,,2"), (7, "x,1,n/a"), (8, "x,1,")):
+        lines[k] = text
+    data = from_csv("\n".join(lines).encode(), "mine.csv")
+    expected = ROWS.copy()
+    expected[0] = ROWS[1, 0], 2
+    expected[6] = expected[7] = 1, ROWS[5, 1]
+    np.testing.assert_array_equal(data.u, expected[:-1])
+    np.testing.assert_array_equal(data.y, expected[1:, 1:])
+    assert data.notes == ("mine.csv: 3 missing values are filled with the value before.",)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").write_text("\n".join(lines))
+    found: dict[str, np.ndarray] = {}
+    exec(data.code, found)
+    np.testing.assert_array_equal(found["u"], data.u)
+
+
 def test_a_forecast_is_compared_with_the_last_value() -> None:
     data = from_csv("\n".join(GOOD).encode(), "mine.csv")
     *_, begin, _ = data.cuts
@@ -57,7 +75,7 @@ def changed(line: int, text: str) -> bytes:
         (b"a,b\n", "has 0 rows"),
         (b"a\n" + b"1\n" * 20_001, "has 20,001 rows: the live page takes 100 to 20,000"),
         (changed(5, "x,1,2,3"), "line 6 has 4 cells, the first one 3"),
-        (changed(7, "x,1,n/a"), "no number at row 7, column 'b'"),
+        ("\n".join(["a,b", *(f"{k % 5}," for k in range(150))]).encode(), "column 'b' of mine.csv holds no number"),
         (changed(7, "x,1,much"), "'much' at row 7, column 'b', is no number"),
         (changed(7, "x,inf,2"), "infinite number at row 7, column 'a'"),
         ("\n".join(GOOD[:50]).encode(), "has 49 rows: the live page takes 100 to 20,000"),

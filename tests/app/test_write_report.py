@@ -44,7 +44,7 @@ def test_what_auto_found_ends_in_a_page(tmp_path: Path) -> None:
     rows = (("networks <b>", 0.25, "taken"), ("ridge on lags", 0.5, ""), ("persistence", None, ""))
     table = es.Table(("method", "NRMSE", "choice"), rows, "Errors", ("A note.",))
     network = es.hierarchical([8, 6], leak_rate=[1.0, 0.2])
-    found = es.Found(None, "networks <b>", 0.25, table, ("One & two.",), (network,), 16, 3.0)
+    found = es.forecasting.Found(None, "networks <b>", 0.25, table, ("One & two.",), (network,), 16, 3.0)
     parsed = Parsed(es.write_report(found, tmp_path / "auto.html").read_text(encoding="utf-8"))
     assert "Selected: networks <b>. NRMSE 0.25 on held-out data." in parsed.words
     assert "One & two." in parsed.words

@@ -66,10 +66,10 @@ def test_a_slider_changes_the_numbers_to_those_of_the_library(address: str, open
     now = handle.get_attribute("aria-valuetext")
     assert now is not None
     moved = look(Controls().changed("leak_rate[1]", float(now)), data).errors
-    assert float(now) == pytest.approx(0.13)
+    assert float(now) == pytest.approx(0.33)
     assert f"{moved['test']:.4f}" != f"{start['test']:.4f}"
     page.get_by_text(f"test {moved['test']:.4f}").wait_for(timeout=SLOW)
-    page.get_by_text("leak_rate=[0.5, 0.13]").wait_for(timeout=SLOW)
+    page.get_by_text("leak_rate=[0.9, 0.33]").wait_for(timeout=SLOW)
     assert {name: f"{value:.4f}" for name, value in seen(page).items()} == {k: f"{v:.4f}" for k, v in moved.items()}
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy as Python").click()
@@ -116,6 +116,10 @@ def test_files_of_the_user_on_a_phone(address: str, opened: Opened, tmp_path: Pa
     watched = opened(address, address, width=390)
     page = watched.page
     start = seen(page)
+    places = [page.get_by_role("heading", name=name, exact=True).bounding_box() for name in ("Prediction", "Data", "Error map")]
+    heights = [each["y"] for each in places if each]
+    assert heights == sorted(heights)
+    assert len(heights) == 3
     bad = tmp_path / "bad.csv"
     values = [f"{k % 7}" for k in range(STEPS + 1)]  # as long as the tasks, so that nothing is compiled anew
     bad.write_text("\n".join(["a", *values[:8], "<b>x</b>", *values[9:]]))

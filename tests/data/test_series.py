@@ -248,13 +248,13 @@ def test_a_checked_series_must_have_the_features_asked_for() -> None:
 def test_teacher_forced_columns_are_the_inputs_and_the_outputs_of_the_step_before() -> None:
     rng = np.random.default_rng(0)
     u, y, before = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 2))
-    found = es.teacher_forced(u, y, before)
+    found = es.engine.teacher_forced(u, y, before)
     assert (found.kind, found.features, found.count) == ("batch", 5, 2)
     for b in range(2):
         for t in range(5):
             expected = [*u[b, t], *(y[b, t - 1] if t else before[b])]
             assert found.values[b][t].tolist() == expected
-    uneven = es.teacher_forced([u[0], u[1, :2]], [y[0], y[1, :2]])
+    uneven = es.engine.teacher_forced([u[0], u[1, :2]], [y[0], y[1, :2]])
     assert uneven.kind == "list"
     assert [each.shape for each in uneven.values] == [(5, 5), (2, 5)]
     np.testing.assert_array_equal(uneven.values[1], [[*u[1, 0], 0, 0], [*u[1, 1], *y[1, 0]]])

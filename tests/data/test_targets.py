@@ -168,6 +168,15 @@ def test_small_changes_about_a_large_mean_are_no_rounding() -> None:
     assert targets.lead(x[:-1], x[1:].astype(np.float32).astype(float)) == 1
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_huge_and_tiny_inputs_are_compared_in_their_own_units(unit: float) -> None:
+    x = rng.normal(size=200)
+    assert targets.lead(unit * x[:-2], unit * x[2:]) == 2
+    assert targets.lead(unit * x[:-2], unit * x[2:] + unit) is None
+    assert targets.lead(unit * x[:-2], np.tanh(x[2:])) is None
+    assert targets.lead(unit * x[:-2], np.zeros(198)) is None
+
+
 def test_one_hot_of_any_shape() -> None:
     labels: npt.NDArray[Any] = np.array([["b", "a"], ["c", "b"]])
     codes = targets.one_hot(labels, np.array(["a", "b", "c"]))

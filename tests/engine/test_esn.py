@@ -625,7 +625,7 @@ def test_grids_that_overflow_are_refused() -> None:
     ]
     for axes in grids:
         with pytest.raises(ValueError, match="are not finite"):
-            es.statistics(esn, np.zeros((50, 1)), np.ones((50, 1)), hyper=esn.hyper.replace(**axes))
+            es.readouts.statistics(esn, np.zeros((50, 1)), np.ones((50, 1)), hyper=esn.hyper.replace(**axes))
 
 
 @pytest.mark.parametrize("state", [np.nan, np.inf, 1e39])
@@ -654,7 +654,7 @@ def test_the_pure_function_runs_maps_and_is_differentiated() -> None:
     network = hierarchical([6, 5], leak_rate=[es.LogUniform(0.1, 0.9), 0.4], residual=["shift", "identity"])
     esn = network.build(2, seed=0, dtype="float64")
     u, y = np.random.default_rng(0).normal(size=(2, 30, 2))
-    readout = es.ridge(es.statistics(esn, u, y, washout=0), 1e-2)
+    readout = es.readouts.ridge(es.readouts.statistics(esn, u, y, washout=0), 1e-2)
     with jax.enable_x64(True):
         states = esn.function()
         np.testing.assert_allclose(states(esn.hyper, u), esn.run(u), rtol=0, atol=1e-14)

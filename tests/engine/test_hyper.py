@@ -38,7 +38,7 @@ def test_a_name_printed_is_a_name_understood() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("leak", "unknown parameter 'leak': a network has leak_rate, spectral_radius"),
+        ("leak", r"unknown parameter 'leak'. Did you mean leak_rate\? A network has leak_rate, spectral_radius"),
         ("leak_rate[-1]", "unknown parameter"),
         ("leak_rate[0", "unknown parameter"),
         ("leak_rate[3]", r"no leak_rate\[3\]: the network has 3 reservoirs, counted from 0"),

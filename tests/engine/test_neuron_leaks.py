@@ -56,7 +56,7 @@ def test_shifts_of_several_lanes_are_those_of_the_loops() -> None:
 
 
 def test_lanes_share_runs_of_the_first_level(esn: es.ESN, lanes: es.Hyper) -> None:
-    found = es.statistics(esn, U, U, washout=5, hyper=lanes)
+    found = es.readouts.statistics(esn, U, U, washout=5, hyper=lanes)
     for lane in (0, 7):
         own = esn.run(U, hyper=lanes.lane(lane))[5:]
         np.testing.assert_allclose(found.mean[lane, :23], own.mean(axis=0), rtol=0, atol=1e-12)
@@ -100,7 +100,7 @@ def test_learners_follow_the_gradient(esn: es.ESN) -> None:
     """Back-propagation gives the difference quotient of the error; a learner moves both parameters of the distribution."""
     small = es.single(6, leak_rate=es.LogUniform(0.1, 0.9), residual="shift").build(1, seed=1, dtype="float64")
     y = np.cumsum(U, axis=0) / 5
-    readout = es.ridge(es.statistics(small, U, y, washout=0), 1e-2)
+    readout = es.readouts.ridge(es.readouts.statistics(small, U, y, washout=0), 1e-2)
     names = ("leak_rate", "leak_spread")
     _, found = es.engine.bptt.gradient(small, U, y, readout, parameters=names, washout=0)
     step = 1e-5

@@ -212,12 +212,12 @@ def test_several_series_and_given_states_are_run_lane_by_lane(monkeypatch: pytes
     esn = HIERARCHY.build(2, seed=3, dtype="float64")
     hyper = esn.hyper.replace(leak_rate=PAIR)
     u, y = task()
-    whole = es.statistics(esn, u, y, washout=20, hyper=hyper)
+    whole = es.readouts.statistics(esn, u, y, washout=20, hyper=hyper)
     monkeypatch.setattr(feed, "feed_shared", None)
-    twice = es.statistics(esn, np.stack([u, u]), np.stack([y, y]), washout=20, hyper=hyper)
+    twice = es.readouts.statistics(esn, np.stack([u, u]), np.stack([y, y]), washout=20, hyper=hyper)
     np.testing.assert_allclose(twice.scatter, 2 * whole.scatter, rtol=0, atol=2e-10 * np.abs(whole.scatter).max())
     _, last = esn.run(u[:100], hyper=hyper, return_state=True)
-    rest = es.statistics(esn, u[100:], y[100:], washout=0, hyper=hyper, state=last)
+    rest = es.readouts.statistics(esn, u[100:], y[100:], washout=0, hyper=hyper, state=last)
     monkeypatch.undo()
-    both = es.statistics(esn, u[:100], y[:100], washout=20, hyper=hyper) + rest
+    both = es.readouts.statistics(esn, u[:100], y[:100], washout=20, hyper=hyper) + rest
     np.testing.assert_allclose(both.scatter, whole.scatter, rtol=0, atol=1e-10 * np.abs(whole.scatter).max())

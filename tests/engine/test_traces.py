@@ -270,7 +270,7 @@ def test_traces_of_output_feedback(network: Network, form: str) -> None:
     esn = network.build(2, seed=3, dtype="float64", n_outputs=3)
     learned = chosen(("feedback_scaling", "leak_rate", "input_scaling"), esn.hyper)
     with precision_and_device("float64", None):
-        drive = es.teacher_forced(U, y).values[0][:, :, None]
+        drive = es.engine.teacher_forced(U, y).values[0][:, :, None]
         _, found = scanned(esn.weights(), lanes_of(esn.hyper), start_of(esn), drive, learned, form)
         all_traces = whole(esn, learned, found)[:, :, 0]
     for p, parameter in enumerate(learned):

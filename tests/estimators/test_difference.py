@@ -14,6 +14,7 @@ from flat import flat
 import echoscale as es
 from echoscale import ESNRegressor
 from echoscale.readouts.columns import Columns
+from echoscale.readouts.statistics import of_rows
 
 Array = npt.NDArray[Any]
 
@@ -85,7 +86,7 @@ def test_squares_are_features_of_every_way_of_solving(ridge: Any) -> None:
     )
     if ridge != 0.0:
         y = fitted.target_scaling_.forward(Y)
-        expected = es.ridge(es.readouts.statistics.of_rows(rows[25:], y[25:]), fitted.ridge_)
+        expected = es.readouts.ridge(of_rows(rows[25:], y[25:]), fitted.ridge_)
         np.testing.assert_allclose(fitted.statistics_.mean[:15], rows[25:, :15].mean(axis=0), atol=1e-10)
         errors = [((rows[25:] @ c.T - y[25:]) ** 2).sum() for c in (expected.coef, fitted.readout_.coef)]
         assert np.isfinite(errors).all()

@@ -10,6 +10,7 @@ import pytest
 from flat import flat
 
 import echoscale as es
+from echoscale.readouts.statistics import of_rows
 
 RNG = np.random.default_rng(0)
 U = RNG.normal(size=(260, 1))
@@ -32,7 +33,7 @@ def test_it_is_the_mean_of_noise_that_is_drawn() -> None:
     states, copies = fitted.esn_.run(U)[10:], 300
     noise = 0.1 * RNG.normal(size=(250 * copies // 2, 6))
     rows = np.tile(states, (copies, 1)) + np.concatenate([noise, -noise])  # both signs: what is odd cancels
-    drawn = es.ridge(es.readouts.statistics.of_rows(rows, np.tile(Y[10:], (copies, 1))), copies * 1e-3)
+    drawn = es.readouts.ridge(of_rows(rows, np.tile(Y[10:], (copies, 1))), copies * 1e-3)
     np.testing.assert_allclose(fitted.readout_.coef, drawn.coef, atol=0.02 * np.abs(drawn.coef).max())
 
 

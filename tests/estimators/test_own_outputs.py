@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import echoscale as es
 from echoscale import ESNRegressor
+from echoscale.readouts.statistics import of_rows
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +35,7 @@ def test_fit_hears_the_targets() -> None:
     fitted = model(inputs=0).fit(INPUT[KNOWN], TARGET[KNOWN])
     u, y = fitted.scaling_.forward(INPUT[KNOWN]), fitted.target_scaling_.forward(TARGET[KNOWN])
     states = naive.states_of(fitted.esn_, u, y=y)
-    expected = es.ridge(es.readouts.statistics.of_rows(states[50:], y[50:]), 1e-6)
+    expected = es.readouts.ridge(of_rows(states[50:], y[50:]), 1e-6)
     np.testing.assert_allclose(fitted.readout_.coef, expected.coef * fitted.target_scaling_.spread[:, None], rtol=1e-6)
     np.testing.assert_allclose(fitted.state_, [*states[-1], *y[-1]], atol=1e-12)
 

@@ -12,6 +12,7 @@ from flat import flat
 
 import echoscale as es
 from echoscale import ESNClassifier, ESNRegressor, ESNStepClassifier
+from echoscale.readouts.statistics import of_rows
 
 Array = npt.NDArray[Any]
 
@@ -185,7 +186,7 @@ def test_without_scaling_the_network_sees_the_data() -> None:
     assert fitted.scaling_.is_none
     assert fitted.target_scaling_.is_none
     states = fitted.esn_.run(X)[10:]
-    expected = es.ridge(es.readouts.statistics.of_rows(states, y[10:]), 0.1)
+    expected = es.readouts.ridge(of_rows(states, y[10:]), 0.1)
     np.testing.assert_allclose(fitted.readout_.coef, expected.coef, rtol=1e-7)
 
 

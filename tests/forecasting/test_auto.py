@@ -29,7 +29,7 @@ TRAIN = 200
 
 
 @pytest.fixture(scope="module")
-def found() -> es.Found:
+def found() -> es.forecasting.Found:
     return es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)
 
 
@@ -39,7 +39,7 @@ def error(model: AutoModel, series: np.ndarray, end: int, horizon: int = 1) -> f
     return float(np.sqrt(((guess - truth) ** 2).mean()) / truth.std())
 
 
-def test_a_map_that_no_line_fits_is_found(found: es.Found) -> None:
+def test_a_map_that_no_line_fits_is_found(found: es.forecasting.Found) -> None:
     assert found.winner == methods.NETWORKS
     ridge = dict(zip(found.table["method"], found.table["NRMSE"], strict=True))[methods.RIDGE]
     assert found.error < 0.1 * ridge
@@ -47,7 +47,7 @@ def test_a_map_that_no_line_fits_is_found(found: es.Found) -> None:
     assert error(found.model, SERIES, TRAIN) < 3 * found.error
 
 
-def test_pieces_are_the_whole(found: es.Found) -> None:
+def test_pieces_are_the_whole(found: es.forecasting.Found) -> None:
     whole = found.model.predict(SERIES)
     first, state = found.model.predict(SERIES[:90], return_state=True)
     # Products of fewer rows may round otherwise; states are the same bits.
@@ -56,7 +56,7 @@ def test_pieces_are_the_whole(found: es.Found) -> None:
     np.testing.assert_array_equal(carried, found.model.state_)
 
 
-def test_predictions_are_lags_and_states_read_out(found: es.Found) -> None:
+def test_predictions_are_lags_and_states_read_out(found: es.forecasting.Found) -> None:
     """With the states of `ESN.run`, network by network."""
     model = found.model
     z = model.scaling.forward(SERIES[:, None])
@@ -69,14 +69,14 @@ def test_predictions_are_lags_and_states_read_out(found: es.Found) -> None:
     )
 
 
-def test_a_saved_model_predicts_the_same_bits(found: es.Found, tmp_path: Path) -> None:
+def test_a_saved_model_predicts_the_same_bits(found: es.forecasting.Found, tmp_path: Path) -> None:
     again = es.load(es.save(found.model, tmp_path / "model.safetensors"))
     np.testing.assert_array_equal(
         again.predict(SERIES, state=again.state_), found.model.predict(SERIES, state=found.model.state_)
     )
 
 
-def test_units_do_not_matter(found: es.Found) -> None:
+def test_units_do_not_matter(found: es.forecasting.Found) -> None:
     other = es.auto(1e4 * SERIES[:TRAIN] + 1e6, 1e4 * SERIES[1 : TRAIN + 1] + 1e6, rounds=1)
     assert other.winner == found.winner
     guess = (other.model.predict(1e4 * SERIES + 1e6) - 1e6) / 1e4
@@ -84,7 +84,7 @@ def test_units_do_not_matter(found: es.Found) -> None:
     np.testing.assert_allclose(guess[20:], found.model.predict(SERIES)[20:], atol=1e-5)
 
 
-def test_the_same_seed_and_rounds_give_the_same_model(found: es.Found) -> None:
+def test_the_same_seed_and_rounds_give_the_same_model(found: es.forecasting.Found) -> None:
     again = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], seconds=1e-6, rounds=1)
     np.testing.assert_array_equal(again.model.predict(SERIES), found.model.predict(SERIES))
     other = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], seed=1, rounds=1)
@@ -151,7 +151,7 @@ def test_members_that_hear_changes_from_the_end_are_saved(tmp_path: Path) -> Non
     codes = np.eye(2)[np.arange(12) % 2]
     judged = sequences.judge(X, codes, sequences.Plan(es.single(5), False, "only", True), 0, 0)
     [member] = sequences.joined([(0.3, judged[0]), (0.7, judged[1])])
-    model = es.SequenceModel((member,), None, Scaling.none(2), np.array([3, 4]), 1.0)
+    model = es.forecasting.SequenceModel((member,), None, Scaling.none(2), np.array([3, 4]), 1.0)
     again = es.load(es.save(model, tmp_path / "model.safetensors"))
     np.testing.assert_array_equal(again.predict_scores(X.values), model.predict_scores(X.values))
     # What it hears, by hand: the changes from the end to the start.
@@ -200,13 +200,13 @@ def test_an_interruption_returns_the_best_so_far() -> None:
     assert np.isfinite(result.model.predict(SERIES)).all()
 
 
-def test_the_plot_shows_all_methods(found: es.Found) -> None:
+def test_the_plot_shows_all_methods(found: es.forecasting.Found) -> None:
     axes: Any = found.plot()
     assert [each.get_text() for each in axes.get_yticklabels()] == list(reversed(found.table["method"]))
     assert [bar.get_width() for bar in axes.patches] == list(reversed(found.table["NRMSE"]))
 
 
-def test_the_report_says_what_won(found: es.Found) -> None:
+def test_the_report_says_what_won(found: es.forecasting.Found) -> None:
     text = str(found)
     assert "Output 0 is input 0, 1 step later." in text
     assert found.table["choice"].count("taken") == 1
@@ -225,7 +225,7 @@ def test_a_simple_winner_is_returned() -> None:
     assert not result.networks
 
 
-@pytest.mark.parametrize("structure", [each for each in networks.ROUNDS if each != networks.TUNING])
+@pytest.mark.parametrize("structure", networks.ROUNDS)
 def test_every_structure_is_tried_saved_and_exported(structure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "ROUNDS", (structure,))
     found = es.auto(SERIES[:TRAIN], SERIES[1 : TRAIN + 1], rounds=1)

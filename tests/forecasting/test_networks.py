@@ -10,11 +10,11 @@ from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.networks import Drive, Net
 from echoscale.forecasting.problem import Line, as_problem
 
-STRUCTURES = [each for each in networks.ROUNDS if each != networks.TUNING]
+STRUCTURES = networks.ROUNDS
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
+def test_draws_lie_in_their_ranges(structure: str) -> None:
     slowest = 0.01
     esn, hyper = networks.draw_network(structure, 21, 200, 4, [0, 1], slowest=slowest)
     assert esn.units == 21
@@ -33,12 +33,6 @@ def test_draws_lie_in_their_ranges_and_near_good_ones(structure: str) -> None:
         least = fast * np.exp(-spread)
         assert slowest <= least.min() < 2 * slowest < 0.2 < least.max()
     assert bool(hyper.leak_spread) == (structure == "spread")
-    other, near = networks.draw_network(structure, 21, 200, 4, [0, 1], good=[hyper.lane(3)])
-    np.testing.assert_array_equal(other.drawn.inputs[0], esn.drawn.inputs[0])
-    for leaf, one in zip(near.input_scaling, hyper.lane(3).input_scaling, strict=True):
-        assert np.log(leaf / float(one)).std() == pytest.approx(networks.JITTER, rel=0.2)
-    assert max(leaf.max() for leaf in near.leak_rate) <= 1
-    assert max(leaf.max() for leaf in near.spectral_radius) <= networks.LARGEST_RADIUS
 
 
 @pytest.mark.parametrize("structure", candidates.STRUCTURES)

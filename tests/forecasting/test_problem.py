@@ -67,6 +67,11 @@ BAD: list[tuple[Any, Any, str]] = [
     (WAVE, np.where(WAVE[:, 0] > 0, np.inf, 1.0), "y must be finite, found inf at step"),
     ([["a", "b"]] * 80, WAVE[:, 0], "cannot be read as numbers"),
     (WAVE, 3.0, "y must hold one target or label per step"),
+    ([1.0, 2.0], None, "1 steps with a target are too few to choose by"),
+    ([1.0, 2.0], [2.0, 3.0], "2 steps with a target are too few to choose by"),
+    (WAVE, np.full(80, 4.0), "output 0 of y is constant"),
+    (WAVE, ["a"] * 80, "y holds one class only, 'a'"),
+    (WAVE.reshape(8, 10, 2), ["a"] * 8, "y holds one class only, 'a'"),
 ]
 
 

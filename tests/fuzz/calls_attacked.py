@@ -173,7 +173,7 @@ def random_calls(rng: np.random.Generator, folder: Path) -> str:
 
 def cut_streams(rng: np.random.Generator, folder: Path) -> str:
     """A stream in pieces, saved and loaded between them, learns the same bits as in one piece."""
-    rule: Any = es.RLS(1e-3) if rng.random() < 0.5 else None
+    rule: Any = es.learning.RLS(1e-3) if rng.random() < 0.5 else None
     whole, pieces = (es.OnlineLearner(es.single(5, leak_rate=0.5), readout=rule, washout=5, record=30) for _ in range(2))
     whole.partial_fit(U, Y)
     edges = np.sort(rng.integers(1, len(U), int(rng.integers(1, 5))))

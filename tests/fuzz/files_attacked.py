@@ -49,7 +49,7 @@ def models() -> tuple[Any, ...]:
         es.ESNStepClassifier(units=5, washout=20, random_state=0).fit(u, np.where(y[:, 0] > y.mean(), "high", "low")),
         es.ESNClassifier(units=5, pools=Pools("mean"), random_state=0).fit(batch, np.arange(12) % 2),
         es.OnlineLearner(esn.network, washout=5, record=20).partial_fit(u, y),
-        es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
+        es.learning.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
     )
 
 
@@ -241,7 +241,7 @@ def _used(model: Any) -> Any:
     """What a model says, for some classes after it has learned on."""
     if isinstance(model, es.ESN):
         return model.run(np.ones((5, model.n_inputs)))
-    if isinstance(model, es.RLS):
+    if isinstance(model, es.learning.RLS):
         if model.state is None:
             return 0.0
         return model.partial_fit(np.ones((2, 3)), np.ones(2)).predict(np.ones((2, 3)))

@@ -237,7 +237,7 @@ def test_least_squares_in_the_loop_is_the_ridge_readout() -> None:
     states = esn.run(u)[:, 20:].reshape(-1, sum(UNITS))
     targets = y[:, 20:].reshape(-1, 1)
     shown = ~np.isnan(targets[:, 0])
-    direct = es.ridge(of_rows(states[shown], targets[shown]), 1e-4)
+    direct = es.readouts.ridge(of_rows(states[shown], targets[shown]), 1e-4)
     np.testing.assert_allclose(learner.readout.coef, direct.coef, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(learner.readout.intercept, direct.intercept, rtol=1e-8)
     # What it predicts is the readout of these states, from the zero state or from any other.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import echoscale as es
@@ -29,6 +29,7 @@ HYPER = Hyper.of(NETWORK)
 
 
 @given(lengths=st.lists(st.integers(60, 200), min_size=1, max_size=4), washout=st.integers(0, 25), share=st.floats(0.05, 0.9))
+@example(lengths=[90], washout=0, share=0.05000000000000001)
 def test_the_end_of_every_series_validates(lengths: list[int], washout: int, share: float) -> None:
     """Training and validation follow each other without a gap, and the share is met to half a step."""
     u = [np.arange(float(length))[:, None] for length in lengths]

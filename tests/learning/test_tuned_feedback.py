@@ -16,6 +16,7 @@ from echoscale.learning.tuning.losses import Loss, Networks, Squares
 from echoscale.learning.tuning.space import Space, affordable
 from echoscale.learning.tuning.split import prepare
 from echoscale.readouts import Columns
+from echoscale.readouts.statistics import of_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,11 +119,11 @@ def test_sweeps_vary_it() -> None:
     u, y = (unit.forward(each) for unit, each in zip(units, (INPUT, TARGET), strict=True))
     for place, phi in enumerate(strengths):
         states = naive.states_of(esn, u, y=y, hyper=esn.hyper.replace(feedback_scaling=phi))
-        rows = [es.readouts.statistics.of_rows(states[a:b], TARGET[a:b]) for a, b in ((20, 140), (140, 190), (190, 250))]
+        rows = [of_rows(states[a:b], TARGET[a:b]) for a, b in ((20, 140), (140, 190), (190, 250))]
         errors = []
         for ridge in SHORT.ridge:
-            readout = es.ridge(rows[0], ridge)
-            errors.append([float(es.readouts.ridge.normalised_errors(readout, part)) for part in rows[1:]])
+            readout = es.readouts.ridge(rows[0], ridge)
+            errors.append([float(es.readouts.normalised_errors(readout, part)) for part in rows[1:]])
         best = min(errors)
         assert float(found.test.values.ravel()[place]) == pytest.approx(best[1], rel=1e-6)
 

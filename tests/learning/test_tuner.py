@@ -35,7 +35,7 @@ TAIL: dict[str, Any] = {"folds": SHARE, "test": 0, "scale": None, "ridge": 1e-5}
 FOLDS: dict[str, Any] = {"folds": 5, "test": 0.2, "scale": "standard", "ridge": "auto"}
 
 
-def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.Tuned:
+def tuned(parameters: Any = FEW, *, network: es.Network = TWO, u: Any = U, y: Any = Y, **options: Any) -> es.learning.Tuned:
     """With one validation tail in the units of the data, unless other options are given."""
     options = {**TAIL, "starts": 2, "rounds": 3, "washout": WASHOUT, **options}
     return es.tune(network, u, y, parameters, **options)
@@ -53,7 +53,7 @@ def numbers(network: es.Network) -> dict[str, float]:
     return {f"{name}[{k}]": float(leaf) for name in Hyper._fields for k, leaf in enumerate(getattr(hyper, name))}
 
 
-def last_best(result: es.Tuned) -> dict[str, float]:
+def last_best(result: es.learning.Tuned) -> dict[str, float]:
     """What the history says about the best start in the end."""
     last = result.history.isel(round=-1)
     best = last["value"].isel(start=int(np.argmin(last["error"].values)))

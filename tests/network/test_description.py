@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse
 
 import echoscale
-from echoscale import Concentric, Coupling, EchoStateWarning, Matrix, Network, Reservoir, hierarchical, parallel, single
+from echoscale import Concentric, Coupling, EchoStateWarning, Network, Reservoir, hierarchical, parallel, single
+from echoscale.engine import Matrix
 
 OWN: Any = np.array([[0.0, 0.1, 0.0], [1 / 3, 0.0, -2.0], [0.0, 1e-7, 0.0]])
 

@@ -96,7 +96,7 @@ DIFFERENT: list[Any] = [
     es.single(5),
     es.single(5).to_dict(),
     es.single(5, leak_rate=0.5),
-    es.Matrix.of(np.eye(2)),
+    es.engine.Matrix.of(np.eye(2)),
 ]
 
 

@@ -18,9 +18,10 @@ import xarray
 from sklearn.linear_model import Ridge
 
 import echoscale as es
-from echoscale import Hyper, Readout, ridge, statistics
+from echoscale import Hyper
 from echoscale.engine import lanes
 from echoscale.learning import OnlineLearner
+from echoscale.readouts import Readout, ridge, statistics
 from echoscale.sweeps import Runner
 from echoscale.tasks import Telegraph, telegraph, telegraph_filter
 from paper import fig4_telegraph as fig4

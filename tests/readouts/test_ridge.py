@@ -33,10 +33,10 @@ def regression(seed: int = 0, outputs: int = 2, rows: int = 80, noise: float = 0
     return X, X @ np.random.default_rng(99).normal(size=(6, outputs)) - 5 + noise * rng.normal(size=(rows, outputs))
 
 
-def lanes_of(parts: list[es.Statistics]) -> es.Statistics:
+def lanes_of(parts: list[es.readouts.Statistics]) -> es.readouts.Statistics:
     """One statistic per lane along a leading axis."""
     count, mean, scatter = (np.stack([getattr(part, name) for part in parts]) for name in ("count", "mean", "scatter"))
-    return es.Statistics(count, mean, scatter, features=parts[0].features)
+    return es.readouts.Statistics(count, mean, scatter, features=parts[0].features)
 
 
 def assert_ridge(coef: Array, intercept: Array, X: Array, y: Array, penalty: float) -> None:
@@ -50,7 +50,7 @@ def assert_ridge(coef: Array, intercept: Array, X: Array, y: Array, penalty: flo
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_ridge_is_that_of_scikit_learn(penalty: float, outputs: int) -> None:
     X, y = regression(outputs=outputs)
-    found = es.ridge(of_rows(X, y), penalty)
+    found = es.readouts.ridge(of_rows(X, y), penalty)
     assert found.coef.shape == (outputs, 6)
     assert found.ridge == penalty
     assert_ridge(found.coef, found.intercept, X, y, penalty)
@@ -58,14 +58,14 @@ def test_ridge_is_that_of_scikit_learn(penalty: float, outputs: int) -> None:
 
 def test_ridge_does_not_mind_offsets_far_from_zero() -> None:
     X, y = regression(offset=1e4)
-    found = es.ridge(of_rows(X, y), 0.5)
+    found = es.readouts.ridge(of_rows(X, y), 0.5)
     assert_ridge(found.coef, found.intercept, X, y, 0.5)
 
 
 @OUTPUTS
 def test_every_penalty_of_the_path_is_that_of_scikit_learn(outputs: int) -> None:
     X, y = regression(outputs=outputs)
-    path = es.ridge_path(of_rows(X, y), PENALTIES)
+    path = es.readouts.ridge_path(of_rows(X, y), PENALTIES)
     np.testing.assert_array_equal(path.ridge, PENALTIES)
     for k, penalty in enumerate(PENALTIES):
         assert_ridge(path.coef[k], path.at(k).intercept, X, y, penalty)
@@ -76,10 +76,10 @@ def test_every_lane_is_solved_by_itself(outputs: int) -> None:
     """Path first, then lanes."""
     sets = [regression(seed, outputs) for seed in range(4)]
     lanes = lanes_of([of_rows(*each) for each in sets])
-    path = es.ridge_path(lanes, PENALTIES)
+    path = es.readouts.ridge_path(lanes, PENALTIES)
     assert path.coef.shape == (len(PENALTIES), 4, outputs, 6)
     for k, penalty in enumerate(PENALTIES):
-        one = es.ridge(lanes, penalty)
+        one = es.readouts.ridge(lanes, penalty)
         for lane, (X, y) in enumerate(sets):
             assert path.ridge[k, lane] == penalty
             assert_ridge(path.coef[k, lane], path.intercept[k, lane], X, y, penalty)
@@ -89,12 +89,12 @@ def test_every_lane_is_solved_by_itself(outputs: int) -> None:
 @pytest.mark.parametrize("penalties", [(1e-3, 0.5, 2.0, 30.0), (1e-3, 0.0, 2.0, 0.0)], ids=["all", "some without"])
 def test_every_lane_may_have_a_penalty_of_its_own(penalties: tuple[float, ...]) -> None:
     sets = [regression(seed, 2) for seed in range(4)]
-    found = es.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties))
+    found = es.readouts.ridge(lanes_of([of_rows(*each) for each in sets]), np.array(penalties))
     np.testing.assert_array_equal(found.ridge, penalties)
     for lane, ((X, y), penalty) in enumerate(zip(sets, penalties, strict=True)):
         assert_ridge(found.coef[lane], found.intercept[lane], X, y, penalty)
     with pytest.raises(ValueError, match=r"ridge has shape \(3,\), the lanes have \(4,\)"):
-        es.ridge(lanes_of([of_rows(*each) for each in sets]), np.ones(3))
+        es.readouts.ridge(lanes_of([of_rows(*each) for each in sets]), np.ones(3))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -110,8 +110,8 @@ def test_no_penalty_on_singular_data_gives_the_minimum_norm_solution(shape: str,
     expected = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(axis=0), rcond=None)[0].T
     statistics = of_rows(X, y)
     for found in (
-        es.ridge_path(statistics, [0.0, 1.0]).at(0),
-        es.ridge(statistics, 0),
+        es.readouts.ridge_path(statistics, [0.0, 1.0]).at(0),
+        es.readouts.ridge(statistics, 0),
     ):
         np.testing.assert_allclose(found.coef, expected, rtol=1e-8, atol=1e-10)
 
@@ -136,9 +136,9 @@ def test_a_penalty_makes_singular_data_determined(kind: str) -> None:
     sets = [deficient(kind, 0), deficient("sound", 1), deficient(kind, 2)]
     assert [np.linalg.matrix_rank(X - X.mean(axis=0)) < 8 for X, _ in sets] == [True, False, True]
     lanes = lanes_of([of_rows(*each) for each in sets])
-    path = es.ridge_path(lanes, penalties)
+    path = es.readouts.ridge_path(lanes, penalties)
     for k, penalty in enumerate(penalties):
-        one = es.ridge(lanes, penalty)
+        one = es.readouts.ridge(lanes, penalty)
         for lane, (X, y) in enumerate(sets):
             oracle = Ridge(alpha=penalty, solver="svd").fit(X, y)
             for found in (path.at((k, lane)), one.at(lane)):
@@ -157,7 +157,7 @@ def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, dir
     rows = [np.hstack([esn.run(each), each]) if direct else esn.run(each) for each in u]
     X, wanted = (np.concatenate([each[20:] for each in parts]) for parts in (rows, y))
     given = (u[0], y[0]) if kind == "one" else (np.stack(u), np.stack(y)) if kind == "batch" else (u, y)
-    path = es.ridge_path(es.statistics(esn, *given, washout=20, direct=direct), PENALTIES[1:])
+    path = es.readouts.ridge_path(es.readouts.statistics(esn, *given, washout=20, direct=direct), PENALTIES[1:])
     for k, penalty in enumerate(PENALTIES[1:]):
         oracle = Ridge(alpha=penalty, solver="svd").fit(X, wanted)
         np.testing.assert_allclose(path.at(k).coef, oracle.coef_, rtol=1e-8, atol=1e-9)
@@ -167,7 +167,7 @@ def test_readouts_of_runs_are_those_of_scikit_learn_on_the_states(kind: str, dir
 def test_errors_from_statistics_are_those_of_the_predictions() -> None:
     """On the training data and on other data, for one readout, a path, and lanes."""
     sets, others = [regression(seed) for seed in (0, 1)], [regression(seed, rows=33) for seed in (2, 3)]
-    path = es.ridge_path(lanes_of([of_rows(*each) for each in sets]), PENALTIES)
+    path = es.readouts.ridge_path(lanes_of([of_rows(*each) for each in sets]), PENALTIES)
     for held_out in (sets, others):
         statistics = lanes_of([of_rows(*each) for each in held_out])
         squared, normalised = mean_squared_errors(path, statistics), normalised_errors(path, statistics)
@@ -189,22 +189,22 @@ def test_errors_are_not_normalised_by_a_constant_target() -> None:
     X, y = regression()
     y[:, 1] = 2.0
     with pytest.raises(ValueError, match="target is constant"):
-        normalised_errors(es.ridge(of_rows(X, y), 1.0), of_rows(X, y))
+        normalised_errors(es.readouts.ridge(of_rows(X, y), 1.0), of_rows(X, y))
 
 
 @pytest.mark.parametrize(("penalty", "error", "message"), BAD_PENALTIES)
 def test_bad_penalties_are_named(penalty: Any, error: type[Exception], message: str) -> None:
     statistics = of_rows(*regression())
     with pytest.raises(error, match=message):
-        es.ridge(statistics, penalty)
+        es.readouts.ridge(statistics, penalty)
     with pytest.raises(error, match=message):
-        es.ridge_path(statistics, [penalty, 1.0])
+        es.readouts.ridge_path(statistics, [penalty, 1.0])
 
 
 def test_an_empty_list_of_penalties_is_named() -> None:
     statistics = of_rows(*regression())
     with pytest.raises(ValueError, match="ridge is an empty list: give at least one"):
-        es.ridge_path(statistics, [])
+        es.readouts.ridge_path(statistics, [])
 
 
 @pytest.mark.parametrize(("rows", "features"), [(12, 200), (12, 12), (50, 7)])

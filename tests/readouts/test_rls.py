@@ -27,7 +27,7 @@ def rows(count: int = 400, features: int = 12, outputs: int = 2, seed: int = 0) 
 def test_a_pass_gives_the_ridge_solution(ridge: float) -> None:
     x, y = rows()
     found = RLS(ridge).partial_fit(x, y).readout
-    direct = es.ridge(of_rows(x, y), ridge)
+    direct = es.readouts.ridge(of_rows(x, y), ridge)
     np.testing.assert_allclose(found.coef, direct.coef, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found.intercept, direct.intercept, rtol=1e-8, atol=1e-8)
     assert found.ridge == ridge
@@ -36,7 +36,7 @@ def test_a_pass_gives_the_ridge_solution(ridge: float) -> None:
 def test_states_of_a_network_with_a_small_penalty() -> None:
     u, y = es.tasks.narma(3000, order=10, seed=0)
     states = es.hierarchical([30, 30], leak_rate=[0.9, 0.3]).build(1, seed=0).run(u)[200:]
-    found, direct = RLS(1e-5).partial_fit(states, y[200:]).readout, es.ridge(of_rows(states, y[200:]), 1e-5)
+    found, direct = RLS(1e-5).partial_fit(states, y[200:]).readout, es.readouts.ridge(of_rows(states, y[200:]), 1e-5)
     np.testing.assert_allclose(found.coef, direct.coef, rtol=0, atol=1e-8 * np.abs(direct.coef).max())
     np.testing.assert_allclose(found.intercept, direct.intercept, rtol=1e-8)
 
@@ -64,7 +64,7 @@ def test_a_block_of_rows_counts_as_one_step_and_idle_rows_not_at_all() -> None:
             state = update(state, *padded, ridge=0.1, counts=counts)
         nothing = update(state, *padded, ridge=0.1, forgetting=0.5, back=3, counts=np.zeros(11, bool))
         found, intercept = np.asarray(state.coef).T, np.asarray(rls.intercept_of(state))
-    direct = es.ridge(of_rows(x, y), 0.1)
+    direct = es.readouts.ridge(of_rows(x, y), 0.1)
     np.testing.assert_allclose(found, direct.coef, rtol=1e-10)
     np.testing.assert_allclose(intercept, direct.intercept, rtol=1e-10)
     for before, after in zip(state, nothing, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,6 @@ from threadpoolctl import threadpool_info
 import echoscale as es
 from echoscale.data.series import as_series, as_targets
 from echoscale.engine import lanes
-from echoscale.readouts import statistics as gram
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.moments import DeviceMoments
 from echoscale.readouts.statistics import of_rows, split_statistics
@@ -48,7 +48,7 @@ def data(kind: str, seed: int = 0) -> tuple[Any, Any]:
 def sum_on(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products are summed by BLAS on the host, or by JAX as on a GPU."""
     if where == "device":
-        monkeypatch.setattr(gram, "HostMoments", DeviceMoments)
+        monkeypatch.setattr(import_module("echoscale.readouts.statistics"), "HostMoments", DeviceMoments)
 
 
 def each(values: Any) -> list[Array]:
@@ -62,7 +62,7 @@ def rows_of(states: Any, u: Any, y: Any, begin: int = 0, end: int | None = None,
     return np.concatenate([np.hstack([x, v, t] if direct else [x, t])[begin:end] for x, v, t in parts])
 
 
-def assert_statistics_of(rows: Array, found: es.Statistics, tolerance: float = 1e-12) -> None:
+def assert_statistics_of(rows: Array, found: es.readouts.Statistics, tolerance: float = 1e-12) -> None:
     """Count, mean and scatter against a two-pass sum in extended precision, relative to the spread of the columns."""
     exact = rows.astype(np.longdouble)
     mean = exact.mean(axis=0)
@@ -73,7 +73,7 @@ def assert_statistics_of(rows: Array, found: es.Statistics, tolerance: float = 1
     assert (np.abs(found.scatter - scatter) <= tolerance * np.outer(size, size)).all()
 
 
-def total_of(rows: Array, edges: list[int]) -> es.Statistics:
+def total_of(rows: Array, edges: list[int]) -> es.readouts.Statistics:
     """The sum of the statistics of rows[a:b] for all neighbouring edges; all but two columns are features."""
     first, *others = [of_rows(rows[a:b, :-2], rows[a:b, -2:]) for a, b in pairwise(edges)]
     for other in others:
@@ -103,10 +103,10 @@ def test_statistics_of_lanes_add_lane_by_lane(offset: float) -> None:
     """The leading axis is carried through the sum."""
     rows = np.random.default_rng(0).normal(offset, 1, (3, 2000, 4))
 
-    def stack(pieces: Array) -> es.Statistics:
+    def stack(pieces: Array) -> es.readouts.Statistics:
         parts = [of_rows(piece[:, :3], piece[:, 3:]) for piece in pieces]
         count, mean, scatter = (np.stack([getattr(part, name) for part in parts]) for name in ("count", "mean", "scatter"))
-        return es.Statistics(count, mean, scatter, features=3)
+        return es.readouts.Statistics(count, mean, scatter, features=3)
 
     total = stack(rows[:, :700]) + stack(rows[:, 700:])
     for lane in range(3):
@@ -122,7 +122,7 @@ def test_statistics_of_a_run_are_those_of_its_states(
 ) -> None:
     sum_on(where, monkeypatch)
     esn, (u, y) = build(dtype), data(kind)
-    found = es.statistics(esn, u, y, washout=washout, direct=direct)
+    found = es.readouts.statistics(esn, u, y, washout=washout, direct=direct)
     assert found.features == 12 + 2 * direct
     assert_statistics_of(rows_of(esn.run(u), u, y, washout, direct=direct), found)
 
@@ -137,7 +137,7 @@ def test_every_lane_of_hyper_parameters_has_its_own_statistics(
     sum_on(where, monkeypatch)
     esn, (u, y) = build(), data(kind)
     hyper = esn.hyper.replace(leak_rate=[np.linspace(0.2, 1, count), 0.3], coupling=[np.linspace(2, 0.5, count)])
-    found = es.statistics(esn, u, y, washout=13, direct=direct, hyper=hyper)
+    found = es.readouts.statistics(esn, u, y, washout=13, direct=direct, hyper=hyper)
     states = esn.run(u, hyper=hyper)
     assert found.count.shape == (count,)
     for lane in range(count):
@@ -151,14 +151,14 @@ def test_chunks_of_a_run_add_up(kind: str, washout: int, monkeypatch: pytest.Mon
     """With chunks of 16 steps, washout and ends of series fall inside, between and across chunks."""
     monkeypatch.setattr(lanes, "LONGEST_CHUNK", 16)
     esn, (u, y) = build(), data(kind)
-    assert_statistics_of(rows_of(esn.run(u), u, y, washout), es.statistics(esn, u, y, washout=washout))
+    assert_statistics_of(rows_of(esn.run(u), u, y, washout), es.readouts.statistics(esn, u, y, washout=washout))
 
 
 def test_offsets_far_from_zero_lose_no_digits() -> None:
     """Inputs (direct features) and targets with mean 1e4 and spread 1."""
     esn, (u, y) = build(input_scaling=1e-5), data("one")
     u, y = u + 1e4, y + 1e4
-    assert_statistics_of(rows_of(esn.run(u), u, y, 13, direct=True), es.statistics(esn, u, y, washout=13, direct=True))
+    assert_statistics_of(rows_of(esn.run(u), u, y, 13, direct=True), es.readouts.statistics(esn, u, y, washout=13, direct=True))
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
@@ -167,7 +167,7 @@ def test_washed_out_targets_do_not_matter(kind: str) -> None:
     esn, (u, y) = build(), data(kind)
     for series in each(y):
         series[:13] = 1e6
-    assert_statistics_of(rows_of(esn.run(u), u, y, 13), es.statistics(esn, u, y, washout=13))
+    assert_statistics_of(rows_of(esn.run(u), u, y, 13), es.readouts.statistics(esn, u, y, washout=13))
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])
@@ -180,7 +180,7 @@ def test_the_state_carries_a_run_on(kind: str) -> None:
         ([v[cut:] for v in each(u)], [t[cut:] for t in each(y)]),
     )
     _, last = esn.run(head[0], return_state=True)
-    total = es.statistics(esn, *head, washout=13) + es.statistics(esn, *tail, washout=0, state=last)
+    total = es.readouts.statistics(esn, *head, washout=13) + es.readouts.statistics(esn, *tail, washout=0, state=last)
     assert_statistics_of(rows_of(esn.run(u), u, y, 13), total)
 
 
@@ -239,7 +239,7 @@ def test_the_same_call_gives_the_same_bits(kind: str) -> None:
     """Blocks of lanes run in threads; their order must not show in the sums."""
     esn, (u, y) = build("float32"), data(kind)
     for hyper in (None, esn.hyper.replace(leak_rate=[np.linspace(0.2, 1, 30), 0.3])):
-        calls = [es.statistics(esn, u, y, washout=13, direct=True, hyper=hyper) for _ in range(4)]
+        calls = [es.readouts.statistics(esn, u, y, washout=13, direct=True, hyper=hyper) for _ in range(4)]
         for field in ("count", "mean", "scatter"):
             assert len({getattr(call, field).tobytes() for call in calls}) == 1
 
@@ -293,7 +293,7 @@ def test_statistics_of_other_columns_cannot_be_added() -> None:
 )
 def test_bad_data_is_named(u: Any, y: Any, washout: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        es.statistics(build("float32"), u, y, washout=washout)
+        es.readouts.statistics(build("float32"), u, y, washout=washout)
 
 
 @pytest.mark.parametrize("kind", ["one", "batch", "list"])

@@ -104,13 +104,13 @@ TRIED: dict[str, Callable[[], Any]] = {
     "lags, gaps and names": lambda: es.NVAR(3, 2, 1, ridge=(0.1, 1.0), scale=None).fit(TABLE, GAPS[:, 0]),
     "learner, fresh": lambda: learner(parameters=("leak_rate", "coupling"), rates=Adam({"leak_rate": 1e-3, "coupling": 1e-4})),
     "learner": lambda: learner().partial_fit(U, Y),
-    "learner, least squares": lambda: learner(readout=es.RLS(1e-2, 0.99), starts=lanes(), seed=3).partial_fit(U, Y),
+    "learner, least squares": lambda: learner(readout=es.learning.RLS(1e-2, 0.99), starts=lanes(), seed=3).partial_fit(U, Y),
     "learner, protocol": lambda: learner(protocol=Reinitialise(every=50, tolerance=0.0), average=0.9).partial_fit(U, Y),
     "learner, labels": lambda: learner(outputs=2, loss="softmax", average=30, constraint="logistic").partial_fit(
         U, U[:, 0] > 0.2
     ),
-    "least squares, fresh": lambda: es.RLS(0.5, 0.9),
-    "least squares": lambda: es.RLS(1e-3).partial_fit(RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2))),
+    "least squares, fresh": lambda: es.learning.RLS(0.5, 0.9),
+    "least squares": lambda: es.learning.RLS(1e-3).partial_fit(RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2))),
     "automatic": auto,
     "automatic, labels": lambda: auto(
         np.array([3, 5, 7]), feature_names_in_=("a", "b"), range_=Range(np.full(2, -9.0), np.full(2, np.inf))
@@ -139,7 +139,7 @@ def outputs(made: Any) -> list[Any]:
     """What a model says to fixed inputs, after whatever it has learned."""
     if isinstance(made, es.ESN):
         return [made.run(np.ones((9, made.columns)) * 0.3)]
-    if isinstance(made, es.RLS):
+    if isinstance(made, es.learning.RLS):
         return [made.predict(np.ones((2, len(made.state.mean))))] if made.state is not None else []
     if isinstance(made, es.OnlineLearner):
         return (
@@ -169,7 +169,7 @@ def outputs(made: Any) -> list[Any]:
 
 def go_on(made: Any) -> Any:
     """Learn from more data, where the class can."""
-    if isinstance(made, es.RLS):
+    if isinstance(made, es.learning.RLS):
         made.partial_fit(np.random.default_rng(1).normal(size=(9, 3)), np.random.default_rng(2).normal(size=(9, 2)))
     elif isinstance(made, es.OnlineLearner):
         labels = made.settings.loss == "softmax"

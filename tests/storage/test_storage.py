@@ -300,7 +300,7 @@ def every_kind() -> dict[str, Any]:
         "classifier": es.ESNStepClassifier(units=5, washout=20, random_state=0).fit(u, y[:, 0] > y.mean()),
         "sequences": es.ESNClassifier(units=5, pools=es.readouts.Pools("mean"), random_state=0).fit(batch, labels),
         "learner": es.OnlineLearner(esn.network, washout=5, record=20).partial_fit(u, y),
-        "rls": es.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
+        "rls": es.learning.RLS(1e-3).partial_fit(rng.normal(size=(20, 3)), rng.normal(size=20)),
         "forecaster": es.Forecaster(4, networks=False, season=None).fit(np.cumsum(rng.normal(size=60))),
     }
 

@@ -510,3 +510,16 @@ def test_every_reservoir_with_a_gap_has_a_note_of_its_own() -> None:
 def test_a_table_needs_a_time_step(network: Network, dt: float) -> None:
     with pytest.raises(ValueError, match="dt must"):
         network.timescales(dt)
+
+
+def test_the_table_plots_densities_of_log_timescales() -> None:
+    """Under every curve lies 1: each reservoir with a closed form has all of its modes in the plot."""
+    network = parallel([6, 5, 20], leak_rate=[1.0, 0.05, 0.5], topology=["normal", "uniform", "ring"])
+    table = network.timescales()
+    axes = table.plot()
+    assert list(table.densities) == ["R1", "R2"]  # the density of a ring has no closed form
+    for line in axes.lines:
+        tau, density = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+        assert np.trapezoid(density, np.log(tau)) == pytest.approx(1, abs=2e-3)
+    with pytest.raises(ValueError, match="spectrum"):
+        single(6, topology="ring").timescales().plot()

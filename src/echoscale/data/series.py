@@ -176,15 +176,15 @@ def teacher_forced(u: SeriesLike | Series, y: SeriesLike | Series, before: npt.A
     Returns
     -------
     Series
-        Columns (T, F + O) of every series, for `esn.run`, `es.statistics` and every function that takes inputs.
+        Columns (T, F + O) of every series, for `esn.run`, `es.readouts.statistics` and every function that takes inputs.
 
     Examples
     --------
     >>> import echoscale as es
-    >>> es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0]).values[0].tolist()
+    >>> es.engine.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0]).values[0].tolist()
     [[0.1, 0.0], [0.2, 1.0], [0.3, 2.0]]
     >>> esn = es.single(20, feedback_scaling=0.5).build(n_inputs=1, n_outputs=1)
-    >>> esn.run(es.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])).shape
+    >>> esn.run(es.engine.teacher_forced([0.1, 0.2, 0.3], [1.0, 2.0, 3.0])).shape
     (3, 20)
     """
     series = as_series(u)

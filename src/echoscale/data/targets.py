@@ -164,7 +164,7 @@ def lead(x: Array, y: Array) -> int | None:
     near = np.ones(half + 1, bool)
     for t in known[known + half < len(x)][:FIRST_LOOK]:
         later = x[t : t + half + 1]
-        near &= np.abs(later - y[t]) <= OF_SIZE * np.abs(later) + OF_SPREAD * x.std()
+        near &= np.abs(later - y[t]) <= OF_SIZE * np.abs(later) + OF_SPREAD * _spread(x)
     found = [(_apart(x, y, int(h)), int(h)) for h in np.flatnonzero(near)]
     least = min(found, default=(np.inf, 0))
     return least[1] if least[0] < np.inf else None
@@ -176,8 +176,14 @@ def _apart(x: Array, y: Array, steps: int) -> float:
     known = ~np.isnan(now)
     later, now = later[known], now[known]
     apart = np.abs(later - now)
-    same = len(later) > 0 and bool((apart <= OF_SIZE * np.abs(later) + OF_SPREAD * later.std()).all())
+    same = len(later) > 0 and bool((apart <= OF_SIZE * np.abs(later) + OF_SPREAD * _spread(later)).all())
     return float(apart.max()) if same else np.inf
+
+
+def _spread(x: Array) -> float:
+    """The standard deviation, also of numbers whose squares are out of range."""
+    largest = float(np.abs(x).max(initial=0.0))
+    return largest * float((x / largest).std()) if largest > 0 else 0.0
 
 
 def _look_like_labels(entries: Sequence[Array], per_sequence: bool, series: Series) -> bool:

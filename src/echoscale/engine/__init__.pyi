@@ -7,7 +7,10 @@ from .devices import on_cpu as on_cpu
 from .devices import one_thread as one_thread
 from .devices import precision_and_device as precision_and_device
 from .devices import to_device as to_device
+from .drawn import Matrices as Matrices
+from .drawn import Matrix as Matrix
 from .dynamics import Weights as Weights
 from .dynamics import step as step
+from .esn import teacher_forced as teacher_forced
 from .hyper import Parameter as Parameter
 from .hyper import put as put

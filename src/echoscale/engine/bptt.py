@@ -112,7 +112,7 @@ def gradient(
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(length=200, seed=0)
     >>> esn = es.single(10).build(n_inputs=1, seed=0)
-    >>> readout = es.ridge(es.statistics(esn, u, y), 1e-3)
+    >>> readout = es.readouts.ridge(es.readouts.statistics(esn, u, y), 1e-3)
     >>> error, found = es.engine.bptt.gradient(esn, u, y, readout)
     >>> list(found.parameters)
     ['leak_rate[0]']

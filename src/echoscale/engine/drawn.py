@@ -26,7 +26,8 @@ from echoscale.engine.hyper import Hyper
 from echoscale.engine.topologies.random_links import random_sparse
 from echoscale.network import Coupling, Network, Reservoir
 from echoscale.network.leaks import places_of
-from echoscale.network.matrix import IDENTITY, SHIFT, Matrix
+from echoscale.network.matrix import IDENTITY, SHIFT
+from echoscale.network.matrix import Matrix as Matrix
 from echoscale.network.topologies import FILES, name_of
 
 Sparse = scipy.sparse.csr_array

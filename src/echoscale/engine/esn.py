@@ -13,6 +13,7 @@ import numpy.typing as npt
 from echoscale._internal import checks
 from echoscale._internal.types import Array
 from echoscale.data.series import Series, SeriesLike, as_numbers, as_series
+from echoscale.data.series import teacher_forced as teacher_forced
 from echoscale.engine import devices
 from echoscale.engine.devices import DeviceLike
 from echoscale.engine.drawn import Drawn, Matrices, block_matrices, draw
@@ -39,7 +40,7 @@ class ESN:
                    + spectral_radius_k W_k x_k(t) + sum over couplings l -> k of coupling_kl W_kl x_l(t)
 
     O_k is the identity unless a reservoir has a `residual`. A network with output feedback runs over series of F + O columns:
-    the inputs s(t), then the outputs y(t-1). These are known outputs (`es.teacher_forced(u, y)`) or the network's own.
+    the inputs s(t), then the outputs y(t-1). These are known outputs (`es.engine.teacher_forced(u, y)`) or the network's own.
 
     The last axis of a state array holds all N neurons, reservoir after reservoir (`network.slices`). `run` starts from the zero
     state unless a `state` is given. An ESN itself keeps no state between calls.
@@ -471,7 +472,7 @@ class ESN:
         if self.n_outputs and series.features == self.n_inputs:
             raise ValueError(
                 f"{series.name} holds the {self.n_inputs} inputs only, but this network also receives its {self.n_outputs} "
-                f"outputs of the step before: give es.teacher_forced({series.name}, y), with the known outputs y."
+                f"outputs of the step before: give es.engine.teacher_forced({series.name}, y), with the known outputs y."
             )
         return as_series(series, self.columns, dtype=series.dtype)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.types import Floats
 from echoscale.network import Network
 
@@ -241,8 +241,8 @@ def _matching(name: str | Parameter, hyper: Hyper) -> list[Parameter]:
     known = match.group(1) if match else None
     if not match or known not in hyper._fields:
         raise ValueError(
-            f"unknown parameter {str(name)!r}: a network has {', '.join(hyper._fields)}; leak_rate[0] belongs to its first "
-            "reservoir alone."
+            f"unknown parameter {str(name)!r}.{hints.hint(str(name), hyper._fields)} A network has {', '.join(hyper._fields)}; "
+            "leak_rate[0] belongs to its first reservoir alone."
         )
     count = len(getattr(hyper, known))
     if match.group(2) is None:

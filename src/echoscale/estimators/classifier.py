@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
 from echoscale.data.normal_scores import NormalScores
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
 
+@hints.options
 class ESNClassifier(ClassifierMixin, ESNEstimator):
     """Classification of sequences, one label each, with a readout of the pooled states of an echo state network.
 

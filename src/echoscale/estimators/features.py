@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import NormalScores, heard_of
@@ -32,6 +32,7 @@ UNITS = (100, 100, 100, 100)
 SPECTRAL_RADIUS = 0.95
 
 
+@hints.options
 class ESNFeatures(TransformerMixin, ESNEstimator):
     """Transformer from sequences to pooled states of an echo state network, for any readout of scikit-learn.
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.differencing import NONE, WITHOUT_SEASON, LastValue
@@ -39,6 +39,7 @@ MOST_PRODUCTS = 10_000
 BLOCK = 1 << 22
 
 
+@hints.options
 class NVAR(RegressorMixin, BaseEstimator):
     """Ridge regression on recent inputs and their products (nonlinear vector autoregression, NVAR), without a network.
 

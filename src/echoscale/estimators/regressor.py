@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array
 from echoscale.data.differencing import NONE, WITHOUT_SEASON
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SPECTRAL_RADIUS = 0.7
 
 
+@hints.options
 class ESNRegressor(RegressorMixin, StepEstimator):
     """Regression from an input series to an output series, with an echo state network and a ridge readout.
 

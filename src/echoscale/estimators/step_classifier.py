@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from echoscale._internal import hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array, Floats
 from echoscale.data.scaling import Scaling
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
 
 
+@hints.options
 class ESNStepClassifier(ClassifierMixin, StepEstimator):
     """Classification of every step of a series, with a readout of the states of an echo state network.
 

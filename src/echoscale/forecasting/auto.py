@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale.data.series import SeriesLike
@@ -15,20 +15,15 @@ from echoscale.engine.hyper import chosen, into_network
 from echoscale.forecasting import sequences
 from echoscale.forecasting.methods import BOTH, NETWORKS, RIDGE, SIMPLE, Compared, Found, compare, final, winner_of
 from echoscale.forecasting.model import Group, model_of
-from echoscale.forecasting.networks import units_for
 from echoscale.forecasting.problem import Problem, as_problem, called
 from echoscale.forecasting.rows import Steps
 from echoscale.forecasting.search import Budget, Search
 from echoscale.forecasting.weights import standard_errors
 from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
-from echoscale.timescales.suggest import Suggested, suggest
-
-# Seconds of processor time that the budget is likely to hold: with less, the time is better spent on rounds.
-LEAST_FOR_SUGGESTION = 10.0
-LEAST_FOR_SUGGESTING = 50  # steps
 
 
+@hints.options
 def auto(
     u: SeriesLike,
     y: SeriesLike | None = None,
@@ -58,15 +53,15 @@ def auto(
         Targets of every step; gaps are NaN. Labels: one a step, or one a sequence, (B,). None: the next step of u.
     seconds : float
         Limit on the wall time of the whole call: no round begins that would leave too little time for the last fit. The clock
-        decides only the number of rounds: at least one, and fewer for short data.
+        decides only the number of rounds, and none fits into a few seconds. Short data have fewer rounds.
     seed : int
         Random seed.
     labels : bool or None
         Whether y holds labels. None: text, booleans, whole numbers of at most 10 different values that are not the future of
         u, and whole numbers that belong to sequences.
     rounds : int or None
-        Number of rounds, independent of the time: the same data, seed and rounds give the same model. None: as many as fit
-        into `seconds`.
+        Number of rounds, which draw a network or take a step of tuning, independent of the time: the same data, seed and rounds
+        give the same model. None: as many as fit into `seconds`.
     scale : "standard" or None
         Units of the network: standardised, or the units of the data.
     progress : bool or function
@@ -98,27 +93,12 @@ def auto(
         with shown(progress, "auto") as tell:
             return sequences.find(problem, budget, most, seed, tell)
     search = Search(Steps(problem), seed)
-    if most or limit >= LEAST_FOR_SUGGESTION * budget.load:
-        search.suggested = _suggestion(search.steps, seed)
     try:
         with shown(progress, "auto") as tell:
             search.run(budget, most, tell)
     except KeyboardInterrupt:
         warnings.warn("interrupted: this is the result of the rounds so far.", UserWarning, stacklevel=2)
     return replace(_result(search), seconds=budget.spent)
-
-
-def _suggestion(steps: Steps, seed: int) -> Suggested | None:
-    """The suggestion from data before the first split; None for labels, gaps, trends and short data."""
-    problem = steps.problem
-    if problem.classes is not None or problem.series.count > 1 or problem.trends.any():
-        return None
-    end = int(problem.splits.edges[0][problem.splits.splits[0].train[-1] + 1])
-    u, y = (np.asarray(each.values[0])[:end] for each in (steps.heard, problem.targets))
-    still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
-    if end < LEAST_FOR_SUGGESTING or np.isnan(y).any() or still:
-        return None
-    return suggest(u, y, units=units_for(problem.rows), seed=seed, scale=None)
 
 
 def _result(search: Search) -> Found:
@@ -135,7 +115,7 @@ def _result(search: Search) -> Found:
         _table(problem, compared, winner),
         tuple(_reasons(search, compared, winner, error, networks)),
         networks,
-        len(search.tried),
+        search.rounds,
         seconds=0.0,
     )
 
@@ -197,7 +177,7 @@ def _reasons(search: Search, compared: Compared, winner: str, error: float, netw
         ratio = _of_ridge(compared, winner)
         reasons.append(f"{said}: {ratio:.3g} of the error of ridge on lags, {far:.1f} standard errors below it.")
     else:
-        why = "networks were not clearly better" if NETWORKS in errors else "no network was tried"
+        why = "networks were not clearly better" if NETWORKS in errors else "there was no time to try a network"
         reasons.append(f"{said}: {why}.")
     if len(weights) == 1 and SIMPLE in errors:
         [best] = weights
@@ -232,6 +212,6 @@ def _reasons(search: Search, compared: Compared, winner: str, error: float, netw
         used = "One network is used" if len(networks) == 1 else f"{len(networks)} networks are averaged"
         reasons.append(f"{used} ({structures}); the neurons' timescales reach from {min(slow):.3g} to {max(slow):.3g} steps.")
     lanes = sum(len(np.atleast_1d(each.hyper.leak_rate[0])) for each in search.tried)
-    many = len(search.tried)
+    many = search.rounds
     reasons.append(f"{many} round{'s' * (many != 1)}, {lanes} networks tried; seed {search.seed}.")
     return reasons

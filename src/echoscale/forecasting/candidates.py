@@ -150,7 +150,7 @@ def network_members(
     bound: float,
     lanes: Indices,
     workers: int,
-) -> tuple[list[Member], Indices]:
+) -> tuple[list[Member], Indices, float]:
     """The best candidates of a round at a split, over sets of features and kinds of targets; and the lanes, best first."""
     if len(lanes) < len(statistics[0].mean):
         statistics = [each.lane(lanes) for each in statistics]
@@ -177,7 +177,7 @@ def network_members(
         states = np.ascontiguousarray(readout.coef[:, :units])
         linear = _beside_states(steps.problem, chosen, readout.coef[:, units:], readout.intercept, kind == 1)
         found.append(Member(error, number, int(lanes[lane]), states, linear, kind == 1))
-    return found, order
+    return found, order, entries[0][0]
 
 
 def best_of(members: Sequence[Member]) -> list[Member]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.plots import new_axes
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
@@ -36,6 +36,7 @@ SHOWN = 3  # forecasters, and seasons, in the repr
 MOST_ORIGINS = 4  # of a backtest with nothing set
 
 
+@hints.options
 class Forecaster(BaseEstimator):
     """y(t+h) = sum_k w_k f_k(t, h): a weighted mean of forecasters, judged at earlier origins of the same data.
 

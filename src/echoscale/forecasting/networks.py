@@ -10,8 +10,7 @@ A level that keeps rising leads a network out of the range seen in training. Its
 
 Structures are tried one after another, each with many hyper-parameters at once: lanes of one structure run together. `es.auto`
 and `Forecaster` draw from the same distributions, but for the slowest leak rate. Leak rates, scalings and couplings are drawn
-evenly in their logarithms, spectral radii evenly, for standardised inputs. Later rounds of `es.auto` draw near the best
-networks so far.
+evenly in their logarithms, spectral radii evenly, for standardised inputs.
 """
 
 from __future__ import annotations
@@ -34,19 +33,14 @@ from echoscale.forecasting.lags import Recipe
 from echoscale.forecasting.problem import Line, Problem
 from echoscale.network import LogUniform, Network, hierarchical, parallel, single
 
-# Rounds of `es.auto`: structures, of which each suits other data, and the tuning of the best network so far. Set on the first
-# group of problems of benchmarks/regressor.py: a later tuning is not reached in half a minute, an earlier one starts worse.
-TUNING = "tuning"
-ROUNDS = ("hierarchical", "residual", "ring", TUNING, "parallel", "spread", "delay line")
+# Structures of `es.auto`, in the order of their rounds: each suits other data.
+ROUNDS = ("hierarchical", "residual", "ring", "parallel", "spread", "delay line")
 # Ranges of the draws: wider ones suit more series, and hit good hyper-parameters more rarely. Cyclic: rings and delay lines.
 # `es.auto` replaces the slowest leak rate by the slowest of the candidates, which the length of the data bounds.
 LEAK_RATES = (0.05, 1.0)
 RADII, CYCLIC_RADII = (0.2, 1.0), (0.5, 1.0)
 INPUTS, LATER_INPUTS = (0.05, 1.5), (0.02, 0.5)  # of the first level, and of the others of a hierarchy
 BIASES, COUPLINGS = (0.1, 1.0), (0.1, 1.0)
-# Draws near good networks: standard deviation of the logarithms, and bound on spectral radii. More jitter explores more.
-JITTER = 0.3
-LARGEST_RADIUS = 1.2
 # Neurons: one for this many rows, within limits. More neurons fit more, overfit sooner and take longer.
 UNITS = (20, 200)
 ROWS_PER_UNIT = 4
@@ -145,14 +139,13 @@ def draw_network(
     lanes: int,
     features: int,
     seed: Sequence[int],
-    good: Sequence[Hyper] = (),
     dtype: str = "float64",
     slowest: float = LEAK_RATES[0],
 ) -> tuple[ESN, Hyper]:
-    """A network of this structure, and hyper-parameters on lanes: near good ones, where there are some."""
+    """A network of this structure, and random hyper-parameters on lanes."""
     rng = np.random.default_rng(seed)
     esn = network(structure, units).build(features, seed=int(rng.integers(2**31)), dtype=dtype)
-    return esn, near(good, lanes, rng) if good else draw_lanes(esn.hyper, structure, lanes, features, rng, slowest)
+    return esn, draw_lanes(esn.hyper, structure, lanes, features, rng, slowest)
 
 
 def network(structure: str, units: int) -> Network:
@@ -222,17 +215,3 @@ def with_first(hyper: Hyper, own: Hyper) -> Hyper:
         return np.concatenate([[float(leaf)], lanes[1:]])
 
     return Hyper(*(tuple(map(joined, ones, lanes)) for ones, lanes in zip(own, hyper, strict=True)))
-
-
-def near(good: Sequence[Hyper], lanes: int, rng: np.random.Generator) -> Hyper:
-    """Lanes that mix the hyper-parameters of good ones, each a little changed."""
-
-    def mixed(name: str, place: int) -> Floats:
-        values = np.array([float(getattr(each, name)[place]) for each in good])
-        drawn: Floats = values[rng.integers(len(values), size=lanes)] * np.exp(JITTER * rng.standard_normal(lanes))
-        if name == "leak_rate":
-            return np.minimum(drawn, 1.0)
-        return np.minimum(drawn, LARGEST_RADIUS) if name == "spectral_radius" else drawn
-
-    first = good[0]
-    return Hyper(*(tuple(mixed(name, k) for k in range(len(getattr(first, name)))) for name in first._fields))

@@ -49,9 +49,9 @@ MOST = 700.0
 # 100 new steps are reported in at most 3 of 100 cases.
 MARGIN = 0.25
 SHARE, FEW = 0.05, 3
-# Standard deviations of the first part, by which the mean of the second part moves. Values are clipped to these quantiles of
-# the first part, since the mean of a few far values is chance.
-DRIFT, QUANTILES = 1.0, (0.05, 0.95)
+# A mean moves if it moves by a standard deviation. Values are clipped to these quantiles of the first part, since the mean of a
+# few far values is chance.
+QUANTILES = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +386,7 @@ def drifting(before: Sequence[Floats], after: Sequence[Floats]) -> Flags:
         return np.zeros(first.shape[1], bool)
     near = np.quantile(first, QUANTILES, axis=0)
     usual, later = np.clip(first, *near), np.clip(then, *near)
-    moved = np.abs(later.mean(axis=0) - usual.mean(axis=0)) > DRIFT * usual.std(axis=0)
+    moved = np.abs(later.mean(axis=0) - usual.mean(axis=0)) > usual.std(axis=0)
     return np.asarray(moved | (Range.of([first]).left_by([then]) > 0))
 
 
@@ -409,5 +409,5 @@ def _check_targets(values: list[Floats]) -> None:
         known = rows[:, o][~np.isnan(rows[:, o])]
         if not len(known):
             raise ValueError(f"output {o} of y holds no number at all: leave it out.")
-        if (known == known[0]).all():
+        if len(known) > 1 and (known == known[0]).all():
             raise ValueError(f"output {o} of y is constant ({known[0]:g}): there is nothing to predict.")

@@ -1,11 +1,11 @@
-"""The search of `es.auto`: rounds of networks with many hyper-parameters on lanes, until the time is up; the best are kept.
+"""The search of `es.auto`: rounds of networks, until the time is up; the best candidates of every split are kept.
 
-A round draws weights and runs all lanes over the data once. It judges every candidate by folds before the first split, judges
-the best of them at the later splits too, and keeps the best.
+A first round draws weights of one structure and many hyper-parameters, runs all lanes over the data once, and judges every lane
+by folds before the first split, and the best lanes at the later splits too. The next round takes the best lanes so far and
+follows the gradient of their error with `tune`, on data before the first split alone. Draws and tuning take turns: a draw
+brings the next structure, and tuning goes on with the network that has the least error of all that still gain. Tuned lanes
+compete like all others: at every later split folds decide on data that the tuning has not used.
 
-Leak rates are drawn down to the slowest of the candidates from which the estimators choose (`timescales.candidates`). After
-three structures a round tunes the hyper-parameters of the best lanes with `tune`, from the data before the first split alone
-(`tuned_lanes`). The tuned lanes compete like all others: at every split folds decide, on data that the tuning has not seen too.
 `Budget` says whether another round fits into the time that is left.
 """
 
@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -38,34 +37,62 @@ from echoscale.forecasting.candidates import (
 )
 from echoscale.forecasting.lags import LinearMap, mean_of
 from echoscale.forecasting.model import Group, add_outputs
+from echoscale.forecasting.problem import LEAST_STEPS
 from echoscale.forecasting.rows import Steps
 from echoscale.learning import tune
 from echoscale.timescales.candidates import candidates
-from echoscale.timescales.suggest import Suggested
+from echoscale.timescales.suggest import Suggested, suggest
 
-# Limits on the number of rounds: with few rows, the best of many networks is chance.
-ROUNDS, ROWS_PER_ROUND = (5, 40), 25
-# Lanes of a round, the best before the first split, that are judged at the later splits too: more take longer.
-LATER_LANES = 6
-# Steps above which networks run in float32: it is twice as fast there, and short data need the digits.
+# With few rows, the best of many networks is chance: one round more for this many rows.
+ROWS_PER_ROUND = 25
+# The best lanes of a round before the first split: they are judged at the later splits too, and tuned. More take longer.
+BEST = 8
+# Steps of a tuning, which may go on in a later round: more find better networks, fewer leave time for other structures.
+STEPS = 5
+# Steps above which networks run in float32, twice as fast, and are not tuned. Short data need the digits.
 LONG = 20_000
-# Rows from which on hyper-parameters are tuned: fewer are too few to learn them from.
-LEAST_ROWS = 300
-# Lanes that are tuned, and steps downhill of each: more of them find better ones, and take longer.
-STARTS, STEPS = 4, 10
+# Structure of the suggested network.
+SUGGESTED = "hierarchical"
+# Rows from which on hyper-parameters are tuned: with fewer, more draws are better. On noisy made systems of 450 steps tuning
+# made errors larger on two of four and changed nothing on the others; with 3,000 steps it made them smaller.
+LEAST_ROWS = 1000
 
-# A round may be longer than those before it; tuned lanes are fewer than the lanes of a round, and sooner judged.
-ROUND, GROWTH, JUDGED = 1.3, 2.0, 0.5
-# The end, for every network in use: a share of a round, but at least the seconds of a compilation on an idle machine.
+# A round may be this much longer than those before it.
+ROUND = 1.3
+# The end, for every network in use: a share of a round, but at least this number of seconds of the processor, to compile.
 FINISH, FINISH_SECONDS = 0.25, 0.6
+# Seconds of the processor of the suggestion and the first round, at least.
+FIRST = 4.0
 
 
 class Round(NamedTuple):
-    """A network with weights, the hyper-parameters of its lanes, and its structure."""
+    """A network that was tried.
+
+    Attributes
+    ----------
+    esn : ESN
+        The network with its weights.
+    hyper : Hyper
+        Hyper-parameters of its lanes.
+    structure : str
+        One of `networks.ROUNDS`.
+    order : (lanes,)
+        The lanes, the least error of the folds before the first split first.
+    error : float
+        This least error.
+    steps : int
+        Steps of the tuning that led to the lanes; 0 if they were drawn.
+    rests : bool
+        Whether tuning has nothing to gain, or has gone on elsewhere.
+    """
 
     esn: ESN
     hyper: Hyper
     structure: str
+    order: Indices
+    error: float
+    steps: int = 0
+    rests: bool = False
 
 
 @dataclass
@@ -83,7 +110,7 @@ class Search:
 
     steps: Steps
     seed: int
-    suggested: Suggested | None = None
+    suggested: Suggested | None = field(init=False, default=None)
     lags: list[list[Member]] = field(init=False)
     products: list[list[Member]] = field(init=False)
     integrals: list[list[Member]] = field(init=False)
@@ -99,86 +126,101 @@ class Search:
         self.members = [[] for _ in splits]
         self.tried = []
 
+    @property
+    def rounds(self) -> int:
+        """Rounds so far: networks drawn, and steps of tuning."""
+        return sum(max(each.steps, 1) for each in self.tried)
+
     def run(self, budget: Budget, rounds: int | None, tell: Progress) -> None:
-        """Rounds, as many as are asked for or fit into the budget."""
-        total = rounds or int(np.clip(self.steps.problem.rows // ROWS_PER_ROUND, *ROUNDS))
+        """Rounds, as many as are asked for or fit into the budget, which may be none."""
+        total = rounds or 1 + self.steps.problem.rows // ROWS_PER_ROUND
         lasted: list[float] = []
 
-        def late(share: float = 1.0) -> bool:
-            used = {member.round for members in self.members for member in members}
-            return budget.ends_with(lasted, len(used), share)
+        def late() -> bool:
+            return budget.ends_with(lasted, len({member.round for members in self.members for member in members}))
 
-        while len(self.tried) < total:
-            before, tuning = budget.spent, self.tunes_next()
-            try:
-                self.run_round(lambda: late(JUDGED))
-            except OutOfTimeError:
-                return
-            if not tuning:  # which takes its own time
+        if late():
+            return
+        self.suggest()
+        while self.rounds < total:
+            before, drawing = budget.spent, self.next_tuned() is None
+            # Tuning stops when there is just time for a round like those that draw: its lanes are still to be judged.
+            self.run_round(total - self.rounds, late)
+            if drawing:
                 lasted.append(budget.spent - before)
             best = min((each.error for each in self.members[-1]), default=np.inf)
-            tell(len(self.tried), total, f"error of folds {best:.4g}")
+            tell(self.rounds, total, f"error of folds {best:.4g}")
             if late():
                 return
 
-    def run_round(self, late: Callable[[], bool] = lambda: False) -> None:
-        """One more network, or the best one with tuned hyper-parameters."""
-        number = len(self.tried)
-        if self.tunes_next():
-            best = self.members[0][0].round
-            esn, hyper, structure = self.tried[best]
-            mine = [each for each in self.members[0] if each.round == best]
-            self._judge(esn, tuned_lanes(self.steps, esn, hyper, mine, late), structure)
-            return
+    def suggest(self) -> None:
+        """Suggest a network by the data before the first split; none for labels, gaps, trends and short data."""
         problem = self.steps.problem
-        steps, structure, first = int(problem.series.lengths.sum()), self._structure(number), number < len(self.plan)
+        if problem.classes is not None or problem.series.count > 1 or problem.trends.any():
+            return
+        end = int(problem.splits.edges[0][problem.splits.splits[0].train[-1] + 1])
+        u, y = (np.asarray(each.values[0])[:end] for each in (self.steps.heard, problem.targets))
+        still = any((np.ptp(each, axis=0) == 0).any() for each in (u, y))
+        if end >= LEAST_STEPS and not np.isnan(y).any() and not still:
+            self.suggested = suggest(u, y, units=networks.units_for(problem.rows), seed=self.seed, scale=None)
+
+    def run_round(self, most: int = STEPS, late: Callable[[], bool] = lambda: False) -> None:
+        """One more network with random hyper-parameters, or the best one so far after some steps of tuning."""
+        best = self.next_tuned()
+        if best is None:
+            self._judge(*self._drawn())
+            return
+        before = self.tried[best]
+        hyper, steps, rests = tuned_lanes(self.steps, before, self.members[0][0].change, min(most, STEPS), late)
+        self._judge(before.esn, hyper, before.structure)
+        self.tried[best] = before._replace(rests=True)
+        self.tried[-1] = self.tried[-1]._replace(steps=steps, rests=rests)
+
+    def next_tuned(self) -> int | None:
+        """The network that the next round tunes, the best of those that still gain; None: the next round draws one."""
+        if not self.tried or self.tried[-1].steps or not LEAST_ROWS <= self.steps.problem.rows <= LONG:
+            return None
+        waiting = [number for number, each in enumerate(self.tried) if not each.rests]
+        return min(waiting, key=lambda number: self.tried[number].error)
+
+    def _drawn(self) -> tuple[ESN, Hyper, str]:
+        """A network of the next structure with random hyper-parameters; the first lane of all has the suggested ones."""
+        problem, number = self.steps.problem, sum(not each.steps for each in self.tried)
+        steps, structure = int(problem.series.lengths.sum()), networks.ROUNDS[number % len(networks.ROUNDS)]
         esn, hyper = networks.draw_network(
             structure,
             networks.units_for(problem.rows),
             networks.lanes_for(steps),
             problem.series.features,
             [self.seed, number],
-            () if first else self._good(structure),
             "float64" if steps <= LONG else "float32",
             min(each.slow for each in candidates(int(problem.series.lengths.max()))),
         )
-        if first and structure == "hierarchical" and self.suggested is not None:
+        if self.suggested is not None and not number and structure == SUGGESTED:
             hyper = networks.with_first(hyper, Hyper.of(self.suggested.network))
-        self._judge(esn, hyper, structure)
-
-    @cached_property
-    def plan(self) -> list[str]:
-        """The first rounds. Hyper-parameters are tuned for one series of numbers without gaps, long enough to learn from."""
-        problem = self.steps.problem
-        one = problem.classes is None and problem.series.count == 1 and all(each.all() for each in problem.targets.known)
-        tuned = one and LEAST_ROWS <= problem.rows <= LONG
-        return [each for each in networks.ROUNDS if tuned or each != networks.TUNING]
-
-    def tunes_next(self) -> bool:
-        """Whether the next round tunes hyper-parameters."""
-        return self.plan[len(self.tried) :][:1] == [networks.TUNING]
+        return esn, hyper, structure
 
     def _judge(self, esn: ESN, hyper: Hyper, structure: str) -> None:
         """Run all lanes, and keep the best candidates of every split."""
         number, splits = len(self.tried), self.steps.problem.splits.splits
         statistics = self.steps.statistics(esn, hyper)
 
-        def judge(k: int, lanes: Indices, workers: int = 1) -> Indices:
+        def judge(k: int, lanes: Indices, workers: int = 1) -> tuple[Indices, float]:
             bound = ALLOWED * min((each.error for each in self.members[k]), default=np.inf)
             beside = [(), self.lags[k][0].beside.lags]
-            new, order = network_members(self.steps, statistics, splits[k], beside, number, bound, lanes, workers)
+            new, order, error = network_members(self.steps, statistics, splits[k], beside, number, bound, lanes, workers)
             self.members[k] = best_of([*self.members[k], *new])
-            return order
+            return order, error
 
         # What folds before the first split say of the lanes is known at the later ones too.
-        good = np.sort(judge(0, np.arange(len(statistics[0].mean)), devices.cores())[:LATER_LANES])
-        later = range(1, len(splits))
+        order, error = judge(0, np.arange(len(statistics[0].mean)), devices.cores())
+        good, later = np.sort(order[:BEST]), range(1, len(splits))
 
         def judge_later(k: int) -> None:
             judge(k, good)
 
         devices.in_threads(judge_later, later, min(devices.cores(), len(later)), threading.Event())
-        self.tried.append(Round(esn, hyper, structure))
+        self.tried.append(Round(esn, hyper, structure, order, error))
 
     def outputs(self) -> list[Floats]:
         """Mean of the members' outputs at the steps that judge, for every split but the last: (rows, O)."""
@@ -200,7 +242,7 @@ class Search:
     def _groups(self, splits: Sequence[int]) -> list[Group]:
         """Networks of the members at some splits, with what they add to the mean at each: outputs split after split."""
         found = []
-        for number, (esn, hyper, _) in enumerate(self.tried):
+        for number, (esn, hyper, *_) in enumerate(self.tried):
             mine = [(place, each) for place, k in enumerate(splits) for each in self.members[k] if each.round == number]
             if not mine:
                 continue
@@ -212,59 +254,48 @@ class Search:
             found.append(Group(esn, hyper.on(np.array(used), np.float64), coef.reshape(len(used), -1, units)))
         return found
 
-    def _structure(self, number: int) -> str:
-        """All structures in turn, then the structures of the best candidates."""
-        if number < len(self.plan):
-            return self.plan[number]
-        best = self.members[-1]
-        return self.tried[best[(number - len(self.plan)) % len(best)].round].structure
 
-    def _good(self, structure: str) -> list[Hyper]:
-        """Hyper-parameters of the best lanes of a structure."""
-        tried = [(self.tried[each.round], each.lane) for each in self.members[-1]]
-        return [each.hyper.lane(lane) for each, lane in tried if each.structure == structure]
-
-
-class OutOfTimeError(Exception):
-    """The clock stopped the tuning: a result at this point would depend on the machine."""
-
-
-def tuned_lanes(steps: Steps, esn: ESN, hyper: Hyper, members: list[Member], late: Callable[[], bool]) -> Hyper:
-    """The hyper-parameters after some steps downhill, one lane for every start."""
+def tuned_lanes(steps: Steps, tried: Round, change: bool, most: int, late: Callable[[], bool]) -> tuple[Hyper, int, bool]:
+    """The best lanes after some steps downhill, the number of steps, and whether no lane gains any more."""
     problem = steps.problem
-    split = problem.splits.splits[0]
-    [edges] = problem.splits.edges
-    end = int(edges[split.train[-1] + 1])
-    u = np.asarray(steps.heard.values[0])[:end]
-    width, outputs = steps.width, problem.outputs
-    first = width + (outputs if members[0].change else 0)
-    y = np.asarray(steps.beside.values[0])[:end, first : first + outputs]
-    lanes = list(dict.fromkeys(each.lane for each in members))[:STARTS]
-    starts = hyper.on(np.array(lanes), np.float64)
+    last = problem.splits.splits[0].train[-1] + 1
+    first = steps.width + (problem.outputs if change else 0)
+    u, y = [], []
+    for heard, beside, edges in zip(steps.heard.values, steps.beside.values, problem.splits.edges, strict=True):
+        if (end := int(edges[last])) > problem.washout:
+            u.append(np.asarray(heard)[:end])
+            y.append(np.asarray(beside)[:end, first : first + problem.outputs])
+    starts = tried.hyper.on(tried.order[:BEST], np.float64)
+
+    stopped = False
 
     def tell(done: int, total: int, note: str) -> None:
-        if late():
-            raise OutOfTimeError
+        nonlocal stopped
+        stopped = late()
+        if stopped:
+            raise KeyboardInterrupt  # `tune` returns what it has
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         found = tune(
-            esn.network,
+            tried.esn.network,
             u,
             y,
             starts=starts,
-            seed=esn.seed,
+            seed=tried.esn.seed,
             washout=problem.washout,
             test=0.0,
             scale=None,
-            rounds=STEPS,
-            relocate=False,
-            dtype=esn.dtype,
+            rounds=most,
+            dtype=tried.esn.dtype,
             progress=tell,
         )
-    last = found.history["value"].isel(round=-1)
-    learned = {str(name): last.sel(parameter=name).values.tolist() for name in last["parameter"].values if "[" in str(name)}
-    return with_lanes(starts, learned) if learned else starts
+    if not stopped and any(str(each.message).startswith("interrupted") for each in said):
+        raise KeyboardInterrupt
+    values = found.history["value"].isel(round=-1)
+    learned = {str(name): values.sel(parameter=name).values.tolist() for name in values["parameter"].values if "[" in str(name)}
+    made = max(found.history.sizes["round"] - 1, 1)  # the first entry is that of the starts
+    return with_lanes(starts, learned) if learned else starts, made, made < most and not stopped
 
 
 @dataclass(frozen=True)
@@ -272,12 +303,12 @@ class Budget:
     """A deadline, and the clocks that it is measured by.
 
         now + next round + end <= deadline
-        next round = ROUND max(longest, last g),   g = last / the one before, between 1 and 2
-        end = networks max(FINISH longest, FINISH_SECONDS load)
+        next round = ROUND longest,   end = (networks + 1) max(FINISH longest, FINISH_SECONDS load)
 
-    All times are wall time. `end` is the work after the last round, for all networks in use: the next round may bring one more.
-    A round of tuning stops by itself when its time is up. `load` is wall time over processor time so far: it is above 1 where
-    other programs use the processors.
+    All times are wall time. `longest` is the longest round that drew a network; tuning stops in time. The first round may
+    take as long as all work before it, but at least FIRST load. `end` is the work after the last round, for all networks in
+    use: the next round may bring one more. `load` is wall time over processor time so far: it is above 1 where other programs
+    use the processors.
 
     seconds   the budget, from now on; None: no deadline
     wall, cpu clocks
@@ -302,17 +333,10 @@ class Budget:
         used = self.cpu() - self.began[1]
         return max(self.spent / used, 1.0) if used > 0 else 1.0
 
-    def ends_with(self, rounds: Sequence[float], networks: int, share: float = 1.0) -> bool:
-        """Whether there is no time for another round, or a share of it, and the end."""
-        if self.seconds is None or not rounds:
+    def ends_with(self, rounds: Sequence[float], networks: int) -> bool:
+        """Whether there is no time for another round like these, or for the first one, and the end."""
+        if self.seconds is None:
             return False
-        # The next round may bring another network into use.
-        end = (networks + 1) * max(FINISH * max(rounds), FINISH_SECONDS * self.load)
-        return self.spent + share * next_round(rounds) + end > self.seconds
-
-
-def next_round(rounds: Sequence[float]) -> float:
-    """Seconds that the next round may take."""
-    last = rounds[-1]
-    growth = last / rounds[-2] if len(rounds) > 1 and rounds[-2] > 0 else 1.0
-    return ROUND * max(*rounds, last * min(max(growth, 1.0), GROWTH), 0.0)
+        longest = max(rounds) if rounds else max(self.spent, FIRST * self.load)
+        end = (networks + 1) * max(FINISH * longest, FINISH_SECONDS * self.load)
+        return self.spent + ROUND * longest + end > self.seconds

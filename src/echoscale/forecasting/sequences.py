@@ -40,8 +40,8 @@ from echoscale.readouts.pooling import Pools, columns
 from echoscale.readouts.ridge import Readout
 
 LEAST_SEQUENCES = 4
-# Networks in a mean, and the least share of a set of pools.
-MOST_MEMBERS, LEAST_SHARE = 16, 0.01
+# The least share of a set of pools: smaller ones are not worth a network more.
+LEAST_SHARE = 0.01
 MOST_ROUNDS = 60
 # With so few sequences of a class, leaving one out takes half of what there is to learn from.
 FEW_A_CLASS = 2
@@ -264,17 +264,11 @@ class Mean(NamedTuple):
 
 
 def best_mean(judged: Sequence[Judged], codes: Floats) -> Mean:
-    """The mean with the shares of `of_errors`, of the networks with the largest."""
+    """The mean with the shares of `of_errors`, which are 0 for most networks."""
     spread = np.where(codes.std(axis=0) > 0, codes.std(axis=0), 1.0)
     errors = np.stack([((each.outputs - codes) / spread).ravel() for each in judged])
-    found = of_errors(errors)
-    by_network: dict[int, float] = {}
-    for share, each in zip(found, judged, strict=True):
-        by_network[each.network] = by_network.get(each.network, 0.0) + share
-    best = sorted(by_network, key=lambda network: -by_network[network])[:MOST_MEMBERS]
-    kept = [k for k, each in enumerate(judged) if each.network in best]
-    found = without_small(of_errors(errors[kept]), LEAST_SHARE)
-    members = [(float(share), judged[k]) for share, k in zip(found, kept, strict=True) if share > 0]
+    found = without_small(of_errors(errors), LEAST_SHARE)
+    members = [(float(share), each) for share, each in zip(found, judged, strict=True) if share > 0]
     outputs = np.sum([share * each.outputs for share, each in members], axis=0)
     return Mean(members, outputs, float((((outputs - codes) / spread) ** 2).mean()))
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypedDict, TypeGuard, Unpack
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale.network.description import Coupling, Network, Reservoir
 
 if TYPE_CHECKING:
@@ -229,9 +228,7 @@ def _levels(sizes: Sequence[int], **options: Any) -> tuple[Reservoir, ...]:
     """One reservoir per size; every option is a scalar for all or a list with an entry for each."""
     known = [each.name for each in fields(Reservoir) if each.name != "units"]
     for name in options.keys() - known:
-        near = get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise TypeError(f"a reservoir has no option {name!r}.{hint} It has {', '.join(known)}.")
+        raise TypeError(f"a reservoir has no option {name!r}.{hints.hint(name, known)} It has {', '.join(known)}.")
     spread = {name: _spread(value, len(sizes), name, "levels") for name, value in options.items()}
     return tuple(Reservoir(size, **{name: values[k] for name, values in spread.items()}) for k, size in enumerate(sizes))
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale.network.leaks import check_places, is_spread, leaks_of
 from echoscale.network.matrix import IDENTITY, Matrix, check_bias, check_input_connections, check_input_weights, check_residual
 from echoscale.network.topologies import RANDOM_TOPOLOGIES, Concentric, Topology, check_topology
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from echoscale._internal.table import Table
     from echoscale.engine.devices import DeviceLike
     from echoscale.engine.esn import ESN
+    from echoscale.timescales import TimescaleTable
 
 Member = TypeVar("Member", "Reservoir", "Coupling")
 
@@ -45,10 +45,26 @@ class _Readable:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if field.name in self._always_shown or value != field.default:  # a field without a default is always shown
-                shown.append(f"{field.name}={value!r}")
+                shown.append(f"{field.name}={_lines(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def _lines(value: object) -> str:
+    """The repr of a value; several reservoirs or couplings stand on lines of their own."""
+    if not isinstance(value, tuple) or len(value) < 2 or not isinstance(value[0], _Readable):
+        return repr(value)
+    return "(\n" + "".join(f"    {each!r},\n" for each in value) + ")"
+
+
+# What a description of a network cannot do itself, and what does.
+CALLED_INSTEAD = {
+    "run": "A Network is a description: network.build(n_inputs, seed=0).run(u) draws its weights and gives its states.",
+    "fit": "A Network is a description: es.ESNRegressor(network=network).fit(u, y) builds it and trains a readout.",
+    "predict": "A Network is a description: es.ESNRegressor(network=network).fit(u, y).predict(u) gives outputs.",
+}
+
+
+@hints.options
 @dataclass(frozen=True, repr=False)
 class Reservoir(_Readable):
     """Description of one reservoir of leaky tanh (or linear) neurons.
@@ -287,6 +303,11 @@ class Network(_Readable):
             seen.add((coupling.source, coupling.target))
         _warn_of_large_radii(self.reservoirs)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise hints.no_attribute(self, name, CALLED_INSTEAD)
+
     def _check_coupling(self, coupling: Coupling) -> None:
         last = len(self.reservoirs) - 1
         for end in ("source", "target"):
@@ -377,8 +398,8 @@ class Network(_Readable):
 
         return esn.build(self, n_inputs, seed, dtype, device, n_outputs)
 
-    def timescales(self, dt: float = 1.0) -> Table:
-        """Returns the theoretical timescales of every reservoir; `esn.timescales()` measures a built network.
+    def timescales(self, dt: float = 1.0) -> TimescaleTable:
+        """Returns the theoretical timescales of every reservoir, with a plot; `esn.timescales()` measures a built network.
 
         The table holds closed forms of the linear regime for random matrices: `timescales.bounds` and `timescales.peak`.
 

@@ -52,9 +52,9 @@ class Matrix:
     Examples
     --------
     >>> import echoscale as es
-    >>> es.Matrix.of([[0, 1], [0.5, 0]])
+    >>> es.engine.Matrix.of([[0, 1], [0.5, 0]])
     Matrix(2x2, 2 weights)
-    >>> es.Matrix.of([[0, 1]]) == es.Matrix.of([[0.0, 1.0]])
+    >>> es.engine.Matrix.of([[0, 1]]) == es.engine.Matrix.of([[0.0, 1.0]])
     True
     """
 

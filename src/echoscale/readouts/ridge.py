@@ -84,7 +84,7 @@ def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
 
     See Also
     --------
-    echoscale.statistics : Computes the statistics from a network and series.
+    echoscale.readouts.statistics : Computes the statistics from a network and series.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def ridge(statistics: Statistics, ridge: float | Floats) -> Readout:
     >>> import numpy as np
     >>> from echoscale.readouts.statistics import of_rows
     >>> x = np.arange(6.0).reshape(-1, 1)
-    >>> es.ridge(of_rows(x, 2 * x + 1), 0.0).predict([[10.0]]).round(6)
+    >>> es.readouts.ridge(of_rows(x, 2 * x + 1), 0.0).predict([[10.0]]).round(6)
     array([[21.]])
     """
     gram, cross = _normal_equations(statistics)
@@ -127,7 +127,7 @@ def ridge_path(statistics: Statistics, ridge: Sequence[float] | Floats) -> Reado
     >>> import numpy as np
     >>> from echoscale.readouts.statistics import of_rows
     >>> x = np.arange(6.0).reshape(-1, 1)
-    >>> es.ridge_path(of_rows(x, 2 * x + 1), [1e-3, 1.0, 1e3]).coef.shape
+    >>> es.readouts.ridge_path(of_rows(x, 2 * x + 1), [1e-3, 1.0, 1e3]).coef.shape
     (3, 1, 1)
     """
     path = check_path(ridge)
@@ -153,7 +153,32 @@ def mean_squared_errors(readout: Readout, statistics: Statistics) -> Floats:
 
 
 def normalised_errors(readout: Readout, statistics: Statistics) -> Floats:
-    """NRMSE, (...,): sqrt of mean squared error over variance, averaged over the outputs before the root."""
+    """NRMSE of a readout on the rows behind some statistics, without the rows themselves.
+
+        NRMSE = sqrt(mean over the outputs of (mean squared error / variance))
+
+    Parameters
+    ----------
+    readout : Readout
+        Fitted readout, or one for each lane or penalty, (...).
+    statistics : Statistics
+        Statistics of held-out rows.
+
+    Returns
+    -------
+    array (...)
+        One error for each readout.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> u, y = es.tasks.narma(600, seed=0)
+    >>> esn = es.single(30, leak_rate=0.7, input_scaling=0.5).build(1, seed=0)
+    >>> train = es.readouts.statistics(esn, u[:400], y[:400], washout=50)
+    >>> held_out = es.readouts.statistics(esn, u[400:], y[400:], washout=50)
+    >>> print(f"{es.readouts.normalised_errors(es.readouts.ridge(train, 1e-6), held_out):.1f}")
+    0.5
+    """
     errors: Floats = np.sqrt((mean_squared_errors(readout, statistics) / target_variances(statistics)).mean(axis=-1))
     return errors
 

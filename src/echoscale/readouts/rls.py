@@ -8,7 +8,7 @@ With P = (S_xx + ridge I)^-1 and new rows A of features and D of targets, one st
 
 The intercept is not penalised: rows are centred at their own mean, and one more row carries the distance of that mean from the
 mean so far (Chan, Golub and LeVeque 1983). S_xx is therefore the centred scatter, and a pass without forgetting gives
-`echoscale.ridge` of the same rows. Forgetting would also forget the penalty, and P would grow without bound in directions
+`es.readouts.ridge` of the same rows. Forgetting would also forget the penalty, and P would grow without bound in directions
 without input. Each step therefore restores the penalty of a few features, and of all features within the memory of 1 / (1 - f)
 steps.
 """
@@ -142,7 +142,7 @@ class RLS:
         W = argmin of sum over rows s <= t of f^(t-s) |y(s) - W x(s) - b|^2 + ridge |W|^2
 
     `RLS(ridge, forgetting).partial_fit(X, y)` learns rows, and `predict(X)` uses the readout. Without forgetting, the readout
-    equals `echoscale.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, this is FORCE
+    equals `es.readouts.ridge` of the same rows. One step at a time, `x = esn.step(u, x); rls.partial_fit(x, y)`, this is FORCE
     learning. `OnlineLearner(readout=RLS(...))` uses the same settings.
 
     Parameters
@@ -166,7 +166,7 @@ class RLS:
     >>> import echoscale as es
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X @ [1.0, -2.0, 0.5] + 4
-    >>> rls = es.RLS(ridge=1e-6).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    >>> rls = es.learning.RLS(ridge=1e-6).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
     >>> rls.readout.coef.round(3), rls.readout.intercept.round(3)
     (array([[ 1. , -2. ,  0.5]]), array([4.]))
     >>> rls.predict(X[:2]).shape

@@ -141,7 +141,8 @@ def tail(lengths: npt.ArrayLike, washout: int, share: float, gap: int | None = N
     """The last share of every series is held out: the segments are training, gap, validation; with gap=0 there is no gap."""
     edges = []
     for length in np.maximum(np.atleast_1d(np.asarray(lengths, np.int64)), washout):
-        cut = min(washout + max(round((length - washout) * (1 - share)), 1), length)
+        held_out = min(round((length - washout) * share), length - washout - 1)
+        cut = min(length - held_out, length)
         width = max(round((length - cut) * GAP_SHARE), 1) if gap is None else gap
         edges.append(np.array([washout, max(cut - width, min(washout + 1, cut)), cut, length]))
     if gap == 0:

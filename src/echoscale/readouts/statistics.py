@@ -138,17 +138,17 @@ def statistics(
 
     See Also
     --------
-    echoscale.ridge : Computes a readout from the statistics.
+    echoscale.readouts.ridge : Computes a readout from the statistics.
 
     Examples
     --------
     >>> import echoscale as es
     >>> u, y = es.tasks.narma(length=600, seed=0)
     >>> esn = es.single(30).build(n_inputs=1, seed=0)
-    >>> found = es.statistics(esn, u, y)
+    >>> found = es.readouts.statistics(esn, u, y)
     >>> float(found.count), found.features
     (540.0, 30)
-    >>> es.ridge(found, 1e-5).coef.shape
+    >>> es.readouts.ridge(found, 1e-5).coef.shape
     (1, 30)
     """
     series = as_series(u, esn.columns)

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.types import Floats
 
 # A panel is an interval of time on which the solution is one polynomial, given by its values at these points, ends included.
@@ -23,6 +23,7 @@ BLOCK = 1 << 15
 MOST = 1e9
 
 
+@hints.options
 def mackey_glass(
     length: int,
     seed: int = 0,

@@ -8,7 +8,7 @@ from echoscale.timescales.season import season, trend
 from echoscale.timescales.signal import SignalTimescales, of_signal
 from echoscale.timescales.spectrum import Spectrum
 from echoscale.timescales.suggest import Suggested, suggest
-from echoscale.timescales.theory import bounds, cumulative, density, for_peak, for_range, peak, ratio, table
+from echoscale.timescales.theory import TimescaleTable, bounds, cumulative, density, for_peak, for_range, peak, ratio, table
 
 __all__ = [
     "LinearSystem",
@@ -16,6 +16,7 @@ __all__ = [
     "SignalTimescales",
     "Spectrum",
     "Suggested",
+    "TimescaleTable",
     "bounds",
     "cumulative",
     "decay_bounds",

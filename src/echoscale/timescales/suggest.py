@@ -6,7 +6,7 @@ of the input, and e the error of a linear filter of m inputs, the search starts 
     fastest level      leak_rate alpha_1 = min(1, 20 / tau_u): 1, unless the input is sampled very finely
     slowest level      alpha_K = 4 / m: the neurons' own timescale is a quarter of the memory; levels between them geometrically
     spectral_radius    1 - 1 / (alpha_1 m), so that the longest timescale of the fastest level is the memory
-    drive              e / (1 + m / tau_u), e clipped to [0.15, 1]: the root mean square of the input's term inside tanh
+    drive of all levels  e / (1 + m / tau_u), e clipped to [0.15, 1]: the root mean square of the input's term inside tanh
     bias_scaling       0.2, which breaks the odd symmetry of tanh
 
 `improved` searches from there on folds of time. The constants were set on one group of problems and judged on another
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from echoscale._internal import checks
+from echoscale._internal import checks, hints
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
@@ -130,6 +130,7 @@ class Suggested:
         return "\n".join([f"Suggested: {self.network!r}", "", *(f"- {reason}" for reason in self.reasons)])
 
 
+@hints.options
 def suggest(
     u: SeriesLike,
     y: SeriesLike | None = None,
@@ -228,6 +229,7 @@ def suggest(
         spectral_radius=_rounded(best.radius),
         input_scaling=_rounded(input_scaling(best.drive, spreads if in_raw_units else np.ones(len(spreads)))),
         bias_scaling=BIAS,
+        inputs="all",
     )
     slowest = network.reservoirs[-1]
     forgotten = int(np.ceil(3 * bounds(slowest.leak_rate, slowest.spectral_radius)[1]))

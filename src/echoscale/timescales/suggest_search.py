@@ -80,7 +80,8 @@ def improved(
 ) -> tuple[Point, Point]:
     """The start and the best point found from it, both with their errors."""
     series, targets = reduced(series, targets, per_sequence)
-    network = hierarchical([len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)], bias_scaling=bias)
+    sizes = [len(each) for each in np.array_split(np.arange(min(units, MOST_UNITS)), levels)]
+    network = hierarchical(sizes, bias_scaling=bias, inputs="all")
     gain = clearly_less(rows_of(series, per_sequence))
     first = candidates(int(series.lengths.max()))
     lanes = 1 + RATES * (RATES + 1) // 2  # the same number in every round: all rounds share one compiled program
@@ -139,7 +140,7 @@ def errors_of(
     rates = np.array([np.geomspace(each.fast, each.slow, len(network.reservoirs)) for each in points])
     lanes: dict[str, Sequence[float]] = {f"leak_rate[{k}]": column.tolist() for k, column in enumerate(rates.T)}
     lanes["spectral_radius"] = [each.radius for each in points]
-    lanes["input_scaling[0]"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
+    lanes["input_scaling"] = [input_scaling(each.drive, np.ones(series.features)) for each in points]
     beside = _side_by_side(targets)
     logs = []
     for draw in range(DRAWS):

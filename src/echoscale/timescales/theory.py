@@ -7,12 +7,14 @@ The disc is the limit of large random matrices with independent weights (the cir
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from echoscale._internal import checks
+from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.network.leaks import places_of
@@ -21,10 +23,14 @@ from echoscale.timescales.mixtures import mixture_bounds, mixture_density
 from echoscale.timescales.rotation import decay_bounds
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from echoscale.network import Network, Reservoir
 
 
 ROUNDING = 1e-12  # the inverse forms may give a leak rate a little above 1
+POINTS = 300  # of a density
+LONGEST = 1e6  # in units of the shortest timescale: densities end here where the longest timescale is infinite
 
 
 def density(tau: npt.ArrayLike, leak_rate: npt.ArrayLike, spectral_radius: npt.ArrayLike, dt: float = 1.0) -> Any:
@@ -270,7 +276,52 @@ def for_peak(peak: float, spectral_radius: float, dt: float = 1.0) -> float:
     return min(alpha, 1.0)
 
 
-def table(network: Network, dt: float = 1.0) -> Table:
+@dataclass(frozen=True, repr=False)
+class TimescaleTable(Table):
+    """The theoretical timescales of the reservoirs of a network, with a plot.
+
+    Parameters
+    ----------
+    densities : dict
+        Name of a reservoir -> its timescales and their density p(tau); reservoirs without a closed form are missing.
+
+    Examples
+    --------
+    >>> import echoscale as es
+    >>> found = es.hierarchical([50, 50], leak_rate=[1.0, 0.1]).timescales()
+    >>> found["tau_peak"]
+    (0.614..., 6.147...)
+    >>> found.plot().get_xlabel()
+    'timescale'
+    """
+
+    densities: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, compare=False)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Plots the density of the logarithm of the timescales of every reservoir: equal areas hold equal numbers of modes.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes or None
+            Axes to plot into; None: a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        if not self.densities:
+            raise ValueError("no reservoir has a density in closed form; esn.spectrum().plot() shows a built network.")
+        axes = new_axes(5) if axes is None else axes
+        rates = dict(zip(self["reservoir"], self["leak_rate"], strict=True))
+        for name, (tau, p) in self.densities.items():
+            axes.fill_between(tau, tau * p, alpha=0.25, linewidth=0)
+            axes.plot(tau, tau * p, label=f"{name}, leak rate {rates[name]:.3g}")
+        axes.set(xscale="log", xlabel="timescale", ylabel="density of its logarithm", ylim=(0, None))
+        axes.legend(frameon=False)
+        return axes
+
+
+def table(network: Network, dt: float = 1.0) -> TimescaleTable:
     """Theoretical timescales of every reservoir of a network: `bounds`, `peak` and `ratio`.
 
     Parameters
@@ -282,7 +333,7 @@ def table(network: Network, dt: float = 1.0) -> Table:
 
     Returns
     -------
-    Table
+    TimescaleTable
         One row per reservoir.
 
     Examples
@@ -293,18 +344,21 @@ def table(network: Network, dt: float = 1.0) -> Table:
     """
     checks.time_step(dt)
     notes: dict[str, None] = {}
-    rows = tuple(_row(k, each, dt, notes) for k, each in enumerate(network.reservoirs))
+    densities: dict[str, tuple[Floats, Floats]] = {}
+    rows = tuple(_row(f"R{k + 1}", each, dt, notes, densities) for k, each in enumerate(network.reservoirs))
     columns = ("reservoir", "units", "leak_rate", "spectral_radius", "tau_min", "tau_peak", "tau_max", "tau_max/tau_min")
-    return Table(columns, rows, title=f"Timescales by theory, in units of time (one step is {dt:g})", notes=tuple(notes))
+    title = f"Timescales by theory, in units of time (one step is {dt:g})"
+    return TimescaleTable(columns, rows, title, tuple(notes), densities)
 
 
-def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tuple[Any, ...]:
+def _row(
+    name: str, reservoir: Reservoir, dt: float, notes: dict[str, None], densities: dict[str, tuple[Floats, Floats]]
+) -> tuple[Any, ...]:
     alpha, rho, topology = reservoir.leak_rate, reservoir.spectral_radius, reservoir.topology
     low: Any = None
     high: Any = None
     top: Any = None
     spread: Any = None
-    name = f"R{k + 1}"
     random = topology in ("normal", "uniform") and reservoir.normalise
     if reservoir.residual != IDENTITY:
         if random and isinstance(reservoir.residual, str) and not reservoir.leak_spread:
@@ -319,8 +373,9 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         rates = alpha * np.exp(-reservoir.leak_spread * places_of(reservoir.leak_places, reservoir.units))
         low, high = mixture_bounds(rates, rho, dt)
         spread = high / low
-        times = np.geomspace(low, min(high, 1e6 * low), 300)
-        top = times[np.argmax(mixture_density(times, rates, rho, dt))]
+        times = np.geomspace(low, min(high, LONGEST * low), POINTS)
+        densities[name] = times, mixture_density(times, rates, rho, dt)
+        top = times[np.argmax(densities[name][1])]
         notes[f"{name}: leak rates from {rates.min():.3g} to {alpha:.3g}, one for every neuron (mixture_density)."] = None
     elif reservoir.leak_spread:
         notes[f"{name}: with a leak rate for every neuron its modes are known after building only: esn.timescales()."] = None
@@ -337,6 +392,9 @@ def _row(k: int, reservoir: Reservoir, dt: float, notes: dict[str, None]) -> tup
         (low, high), spread = bounds(alpha, rho, dt), ratio(rho)
         if topology in ("normal", "uniform", "diagonal"):
             top = peak(alpha, rho, dt)
+            if rho > 0:
+                times = np.geomspace(low, min(high, LONGEST * low), POINTS)
+                densities[name] = times, density(times, alpha, rho, dt)
         else:
             notes[f"{name}: the peak holds for a random matrix; for this topology only the bounds are known."] = None
     numbers = (None if each is None else float(each) for each in (low, top, high, spread))

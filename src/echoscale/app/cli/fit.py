@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ FEWEST = 3  # fewest earlier origins: fewer give rough errors
 OWN, WITHOUT, RIDGE = "echoscale", "echoscale without networks", "ridge on lags"
 # Ratio of the time of a fit at one earlier origin to the time of the fit to all data.
 COSTS = {OWN: 1.2, RIDGE: 0.5, WITHOUT: 0.7}
-# Seconds for the picture, the page and the files.
+# Seconds of the processor for the picture, the page and the files.
 END_SECONDS = 2.0
 
 
@@ -108,7 +109,7 @@ def season_of(text: str) -> int | str | None:
 
 def fit(asked: FitRequest, json: bool) -> None:
     """Run the whole command."""
-    began = clock.perf_counter()
+    began, used = clock.perf_counter(), process_time()
     if not asked.seconds > 0:
         raise ValueError(f"--seconds must be above 0, got {asked.seconds:g}.")
     check_folder(asked.out)
@@ -120,17 +121,20 @@ def fit(asked: FitRequest, json: bool) -> None:
         raise ValueError("--sequence takes the rows of a sequence in the order of the file: leave --time and --every out.")
     time = tables.NO_TIME if sequence is not None else asked.time
     data = tables.read(asked.data, time, asked.every, asked.notation)
+    # On a busy machine the end takes as much longer than its seconds of the processor as reading did.
+    load = max((clock.perf_counter() - began) / max(process_time() - used, 1e-3), 1.0)
+    deadline = began + asked.seconds - END_SECONDS * load
     if sequence is not None:
-        made = _sequences(asked, data, sequence)
+        made = _sequences(asked, data, sequence, deadline)
     else:
         columns = Columns.of(asked, data)
         note(described(data))
         for each in data.notes:
             note(f"Note: {each}.")
         if columns.labelled or asked.horizon == 0:
-            made = _same_row(asked, data, columns)
+            made = _same_row(asked, data, columns, deadline)
         else:
-            made = _future(asked, data, columns, began + asked.seconds - END_SECONDS)
+            made = _future(asked, data, columns, deadline)
     make_folder(asked.out)
     es.save(made.model, files["model"], notes=made.notes)
     write_atomically(files["picture"], made.picture)
@@ -361,7 +365,7 @@ def _season(model: Forecaster) -> str:
 # ----------------------------------------------------------------------------------------------------------- the same row
 
 
-def _same_row(asked: FitRequest, data: DataFile, columns: Columns) -> Made:
+def _same_row(asked: FitRequest, data: DataFile, columns: Columns, deadline: float) -> Made:
     name = columns.targets[0]
     if columns.labelled:
         sequences.check_whole(data, name, "label", "fill it, or leave the row out")
@@ -381,10 +385,10 @@ def _same_row(asked: FitRequest, data: DataFile, columns: Columns) -> Made:
         "last": None if data.time is None else when(index[-1]),
         "next": _after(index) if data.time is not None else None,
     }
-    return _automatic(asked, data, columns, held(u), y, notes)
+    return _automatic(asked, data, columns, held(u), y, notes, deadline)
 
 
-def _sequences(asked: FitRequest, data: DataFile, name: str) -> Made:
+def _sequences(asked: FitRequest, data: DataFile, name: str, deadline: float) -> Made:
     """Fit labels of sequences."""
     if asked.horizon:
         raise ValueError("--sequence learns one label per sequence, and no future: leave --horizon out.")
@@ -402,15 +406,18 @@ def _sequences(asked: FitRequest, data: DataFile, name: str) -> Made:
     u = sequences.values_of(data, groups, inputs)
     note(f"{data.path}: {len(data):,} rows in {len(groups):,} sequences, named by {name}")
     note_filled(int(data.numbers(inputs).isna().to_numpy().sum()))
-    return _automatic(asked, data, columns, u, y, {"task": "sequences", "sequence": name, "time": None})
+    notes = {"task": "sequences", "sequence": name, "time": None}
+    return _automatic(asked, data, columns, u, y, notes, deadline)
 
 
-def _automatic(asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any]) -> Made:
+def _automatic(
+    asked: FitRequest, data: DataFile, columns: Columns, u: Any, y: Any, notes: dict[str, Any], deadline: float
+) -> Made:
     """Fit a model with `es.auto`, and write its page and files."""
     stopped = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        seconds = max(asked.seconds - END_SECONDS, asked.seconds / 2)
+        seconds = max(deadline - clock.perf_counter(), asked.seconds / 2)
         found = es.auto(u, y, seconds, asked.seed, labels=columns.labelled, progress=not silent.get())
     for words in dict.fromkeys(str(each.message) for each in caught):
         stopped = stopped or words.startswith("interrupted")

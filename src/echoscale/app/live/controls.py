@@ -37,7 +37,7 @@ class Level(NamedTuple):
 class Controls(NamedTuple):
     """Positions of all sliders, with one to three levels; immutable."""
 
-    levels: tuple[Level, ...] = (Level(leak_rate=0.5), Level(leak_rate=0.1, input_scaling=0.0))
+    levels: tuple[Level, ...] = (Level(leak_rate=0.9, bias_scaling=0.2), Level(leak_rate=0.3, input_scaling=0.0))
     structure: str = "hierarchical"
     ridge: float = 1e-3
     seed: int = 0

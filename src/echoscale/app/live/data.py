@@ -63,6 +63,8 @@ class LabData(NamedTuple):
         Columns of u with the last known values of the targets; empty unless the targets are future values.
     telegraph : Telegraph or None
         Series with labels if the task is the telegraph; None otherwise.
+    notes : tuple of str
+        Notes for the reader of the page, such as the number of missing values.
     """
 
     name: str
@@ -72,6 +74,7 @@ class LabData(NamedTuple):
     code: str
     last: tuple[int, ...] = ()
     telegraph: tasks.Telegraph | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def cuts(self) -> tuple[int, int, int, int]:
@@ -143,23 +146,30 @@ TASKS: dict[str, Callable[[], LabData]] = {
 def from_csv(content: bytes, name: str) -> LabData:
     """Data from a table of numbers: predict the next value of the last column from all columns.
 
-    A first column without numbers counts as the time and is left out.
+    A first column without numbers counts as the time and is left out. Missing values are filled with the value before them; at
+    the beginning, with the first value.
     """
     table = tables.parse_csv(content, Path(name))
     if not FEWEST <= len(table) <= MOST:
         raise ValueError(f"{name} has {len(table):,} rows: the live page takes {FEWEST} to {MOST:,}.")
     columns = [str(each) for each in table.frame.columns]
     columns = columns[1:] if len(columns) > 1 and table.is_text(columns[0]) else columns
-    values = table.numbers(columns).to_numpy()
-    for row, column in np.argwhere(np.isnan(values))[:1]:
-        raise ValueError(f"{name}: no number at {table.at(row)}, column {columns[column]!r}: the live page takes no gaps.")
+    numbers = table.numbers(columns)
+    gaps = int(numbers.isna().to_numpy().sum())
+    for column in numbers.columns[numbers.isna().all()]:
+        raise ValueError(f"column {column!r} of {name} holds no number: leave it out.")
+    values = numbers.ffill().bfill().to_numpy()
     _check_moves(values, columns, name)
+    filled = ".ffill().bfill()" if gaps else ""
     code = (
         "from echoscale.data import tables\n"
-        f"table = tables.read({name!r}, time={tables.NO_TIME!r}).numbers({columns}).to_numpy()\n"
+        f"table = tables.read({name!r}, time={tables.NO_TIME!r}).numbers({columns}){filled}.to_numpy()\n"
         "u, y = table[:-1], table[1:, -1:]"
     )
-    return LabData(name, values[:-1], values[1:, -1:], (f"{columns[-1]}, next step",), code, (values.shape[1] - 1,))
+    words = "1 missing value is" if gaps == 1 else f"{gaps:,} missing values are"
+    notes = (f"{name}: {words} filled with the value before.",) if gaps else ()
+    outputs, last = (f"{columns[-1]}, next step",), (values.shape[1] - 1,)
+    return LabData(name, values[:-1], values[1:, -1:], outputs, code, last, notes=notes)
 
 
 def _check_moves(values: Floats, header: list[str], name: str) -> None:

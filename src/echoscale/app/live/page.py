@@ -93,7 +93,9 @@ main { display: grid; grid-template-columns: 21rem minmax(0, 1fr); gap: 1rem 1.4
 .pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr)); gap: .4rem 1.2rem; }
 .side > section, .pictures > section { border-top: 1px solid var(--line); min-width: 0; }
 @media (max-width: 60rem) { main { grid-template-columns: 17rem minmax(0, 1fr); } }
-@media (max-width: 44rem) { main { grid-template-columns: minmax(0, 1fr); } }
+/* On a phone, the prediction comes first, then the controls, then all other pictures. */
+@media (max-width: 44rem) { main { grid-template-columns: minmax(0, 1fr); } .side, .pictures { display: contents; }
+  section.prediction { order: -1; } }
 /* Bokeh's widgets and pictures have no dark look that follows the browser's: the whole page is turned round, hues are kept.
    The map is turned back: its colours are values. */
 @media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.9) hue-rotate(180deg); }
@@ -345,9 +347,10 @@ class LivePage:
             self.pictures.show_place(*(controls.value(axis.name) for axis in self.axes))
             self.numbers.text = numbers(self.view, self.baseline)
             self.code.text = as_python(controls, data)
-            if self.view.notes or self._warned:
-                self._say(" ".join(self.view.notes))
-            self._warned = bool(self.view.notes)
+            notes = (*data.notes, *self.view.notes)
+            if notes or self._warned:
+                self._say(" ".join(notes))
+            self._warned = bool(notes)
         if self._asked:
             self.refresh()
         elif error is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import hints
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Array, Floats
 from echoscale.data import losses
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 NO_DATA = "this learner has not seen any data: call partial_fit or fit first."
 
 
+@hints.options
 class OnlineLearner:
     """Learn the readout and the hyper-parameters theta of a network from a stream, at every time step.
 
@@ -487,7 +489,7 @@ def _built(settings: LearnerSettings, columns: int) -> ESN:
     if columns <= fed:
         raise ValueError(
             f"this network feeds its outputs back: u must hold the inputs and then the outputs of the previous step "
-            f"(outputs={outputs}), so at least {outputs + 1} columns; got {columns}. es.teacher_forced(u, y) makes such a u."
+            f"(outputs={outputs}), so at least {outputs + 1} columns; got {columns}. es.engine.teacher_forced(u, y) makes it."
         )
     return network.build(columns - fed, settings.seed, settings.dtype, settings.device, n_outputs=outputs)
 
