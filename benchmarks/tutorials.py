@@ -10,8 +10,7 @@
 
 What a tutorial does not set has the default of each library. Where a rival leaves a ridge penalty or the form of its readout
 open, the one that is best for the very run that is judged counts, which favours it. Ours has one setting for all seeds; that of
-the local reservoirs was found by hand on others, where ORC has its defaults. The blocks of docs/tutorials.md are the same
-programs.
+the local reservoirs was found by hand on others, where ORC has its defaults. docs/from_reservoirpy.md has the same programs.
 
     python benchmarks/tutorials.py            five minutes
     python benchmarks/tutorials.py --quick    the Lasso readout, one seed, seconds
@@ -317,7 +316,7 @@ def table(raw: common.Raw) -> str:
         "default of each library. Where the other library leaves a penalty or the form of its readout open, the best one of "
         "the run that is judged counts. Our local reservoirs were set by hand on other seeds, those of OpenReservoirComputing "
         "have its defaults. Memory capacity is what each library measures of its own network. The programs are those of "
-        "[Tutorials of other libraries](../../docs/tutorials.md).",
+        "[From other libraries](../../docs/from_reservoirpy.md#what-others-teach-with).",
         "",
         *common.rows(head, body, left=3),
         "",

@@ -15,16 +15,9 @@ release = version = echoscale.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathematics", "readable", "reference"]
 master_doc = "docs/index"
-include_patterns = [
-    "README.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "docs/*.md",
-    "docs/api/*.rst",
-    "benchmarks/results/*.md",
-]
-exclude_patterns = ["benchmarks/results/*-partial.md", "benchmarks/results/*-quick.md"]
+include_patterns = ["docs/*.md", "docs/api/*.rst", "benchmarks/results/*.md"]
+# Pages for contributors stay in the repository.
+exclude_patterns = ["docs/architecture.md", "benchmarks/results/*-partial.md", "benchmarks/results/*-quick.md"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "amsmath"]
 nitpicky = False

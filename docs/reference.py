@@ -53,7 +53,7 @@ def objects() -> dict[str, dict[str, object]]:
     for name, module in public.inner_modules():
         found[name.split(".")[1]][name] = module
     return {
-        each: dict(sorted(names.items(), key=lambda item: (is_advanced(item[0]), item[0].split("."))))
+        each: dict(sorted(names.items(), key=lambda item: (is_advanced(item[0]), inspect.isclass(item[1]), item[0].split("."))))
         for each, names in found.items()
     }
 
@@ -102,11 +102,16 @@ def fill_list(app: Any, document: str, source: list[str]) -> None:
 
 
 def _section(job: str, found: dict[str, object]) -> str:
+    """The names of `es` in a table, or all where there are none, and a link to the page that has all."""
+    basic = {name for name in found if not is_advanced(name)} or set(found)
     rows = []
     for name, value in found.items():
-        rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
+        if name in basic:
+            rows.append(f"   * - :py:obj:`{name.replace('echoscale', 'es', 1)} <{name}>`\n     - {_summary(value)}")
     table = "\n".join([".. list-table::", "   :widths: 35 65", "", *rows])
-    return f"## {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n"
+    spaces = sorted({".".join(name.split(".")[:2]).replace("echoscale", "es") for name in found if name not in basic})
+    more = f"More: [{len(found) - len(rows)} names of {' and '.join(f'`{each}`' for each in spaces)}](api/{job}.rst).\n"
+    return f"### {JOBS[job]}\n\n```{{eval-rst}}\n{table}\n```\n\n{more if spaces else ''}"
 
 
 def _summary(value: object) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from generator import example, notebook, paper_scale, pictures, rooms, tables
+from generator import notebook, paper_scale, pictures, rooms, tables
 from generator.results import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,8 +42,6 @@ def measured(page: Path) -> Iterator[str]:
 def main(arguments: Sequence[str]) -> int:
     """Rewrite what differs, or say what does; with --picture, draw the pictures of examples again."""
     if "--picture" in arguments:
-        example.draw()
-        example.draw_forecasts()
         pictures.draw()
     check, changed = "--check" in arguments, []
     wanted = {page: up_to_date(page) for page in PAGES}

@@ -1,4 +1,4 @@
-"""Pictures that pages draw themselves: their Python is run in a folder of its own, and what it saves goes to docs/figures."""
+"""Pictures that pages draw: their Python is run in a folder of its own, and what it saves goes to docs/figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from echoscale._internal.files import write_atomically
 from generator.results import ROOT
 
 FIGURES = ROOT / "docs" / "figures"
-PAGES = ("first_steps.md", "gallery.md")
+PAGES = ("first_steps.md", "examples.md")
+FAST, SLOW, DATA = "#56B4E9", "#0072B2", "#D55E00"
 
 
 def blocks(page: Path) -> list[str]:
@@ -22,19 +23,24 @@ def blocks(page: Path) -> list[str]:
 
 
 def draw() -> None:
-    """All pictures of `PAGES`, and the one of the first page."""
+    """All pictures of `PAGES`, of the README and of the page on forecasts."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    found = {page: run(page) for page in PAGES}
+    for page in PAGES:
+        run(page)
     plt.close("all")
-    landing(found["first_steps.md"])
+    example: dict[str, Any] = {}
+    exec(blocks(ROOT / "README.md")[0], example)
+    landing(example, "landing.png", rows=1, columns=3, figsize=(11.5, 3.1), width_ratios=(1.1, 1.1, 1.0))
+    landing(example, "landing-narrow.png", rows=3, columns=1, figsize=(5.0, 8.0))
+    forecasts()
 
 
-def run(page: str) -> dict[str, Any]:
-    """The names that the Python of a page leaves; its pictures are moved to docs/figures."""
+def run(page: str) -> None:
+    """Run the Python of a page, and move its pictures to docs/figures."""
     found: dict[str, Any] = {}
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -46,31 +52,64 @@ def run(page: str) -> dict[str, Any]:
                 write_atomically(FIGURES / picture.name, picture.read_bytes())
         finally:
             os.chdir(before)
-    return found
 
 
-def landing(first: dict[str, Any]) -> None:
-    """A network, the timescales of its reservoirs, and the test data of the first tutorial."""
+def landing(found: dict[str, Any], name: str, rows: int, columns: int, **options: Any) -> None:
+    """The example of the README: the suggested network, its timescales beside those of the data, and the errors."""
     import matplotlib.pyplot as plt
     import numpy as np
 
     import echoscale as es
 
-    leaks, radius = (1.0, 0.2), 0.9
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 2.6), width_ratios=(1.25, 0.8, 1.25), layout="constrained")
-    es.hierarchical([50, 50], leak_rate=leaks, spectral_radius=radius, input_scaling=0.2).plot(axes[0])
-    for leak, colour in zip(leaks, ("#56B4E9", "#0072B2"), strict=True):
-        low, high = es.timescales.bounds(leak, radius)
-        tau = np.geomspace(low, high, 400)
-        axes[1].plot(tau, tau * es.timescales.density(tau, leak, radius), color=colour, label=f"leak rate {leak:g}")
-    axes[1].set(xscale="log", xlabel="timescale, steps", ylabel="density of the logarithm", yticks=[], ylim=(0, None))
-    axes[1].legend(frameon=False, fontsize=8)
-    axes[2].plot(first["y"][first["test"]][140:260], color="0.6", linewidth=2.5, label="laser")
-    axes[2].plot(first["y_hat"][140:260], color="#D55E00", linewidth=1.2, label="forecast, one step ahead")
-    axes[2].set(xlabel="step", ylabel="intensity", xlim=(0, 119), ylim=(-10, 290))
-    axes[2].legend(frameon=False, fontsize=8, ncols=2)
+    network, errors = found["two"], found["errors"]
+    figure, axes = plt.subplots(rows, columns, layout="constrained", **options)
+    network.plot(axes[0])
+    said = {"R1": "fast", "R2": "slow", "s(t)": "u", "y(t)": "y"}
+    for text in axes[0].texts:  # the other numbers are in the example
+        words = said.get(text.get_text(), text.get_text().replace("α =", "leak rate"))
+        text.set_text(words if words in said.values() or words.startswith("leak") or "units" in words else "")
+    for reservoir, colour, level in zip(network.reservoirs, (FAST, SLOW), ("fast level", "slow level"), strict=True):
+        leak, radius = reservoir.leak_rate, reservoir.spectral_radius
+        tau = np.geomspace(*es.timescales.bounds(leak, radius), 400)
+        density = tau * es.timescales.density(tau, leak, radius)
+        axes[1].fill_between(tau, density / density.max(), color=colour, alpha=0.8, linewidth=0)
+        axes[1].text(tau[density.argmax()], 1.04, level, ha="center", color=SLOW)
+    for tau in (3, 30):
+        axes[1].axvline(tau, ymax=0.86, color=DATA, linestyle="--")
+        axes[1].text(tau, 1.28, f"{tau} steps\nin the data", ha="center", va="bottom", color=DATA)
+    axes[1].set(xscale="log", xlim=(0.4, 60), ylim=(0, 1.45), yticks=[], xlabel="timescale, steps (logarithmic)")
+    axes[1].set_xticks([1, 3, 10, 30], labels=["1", "3", "10", "30"])
+    methods = [each.replace(" on", "\non").replace(" and", "\nand") for each in errors]
+    bars = axes[2].barh(methods, list(errors.values()), color=["0.75", "0.55", SLOW])
+    axes[2].bar_label(bars, fmt="%.2f", padding=3)
+    axes[2].set(xlabel="error on test data (NRMSE)", xlim=(0, 1.2), xticks=[0, 0.5, 1])
+    axes[2].invert_yaxis()
     for ax in axes[1:]:
-        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    _save(figure, name)
+
+
+def forecasts() -> None:
+    """The forecast and the backtest of the first example of the page on forecasts."""
+    import matplotlib.pyplot as plt
+
+    found: dict[str, Any] = {}
+    exec(blocks(ROOT / "docs" / "forecasting.md")[0], found)
+    model, free = found["model"], found["free"]
+    pictures = {
+        "forecast": lambda axes: model.plot(28, free[252:], axes=axes),
+        "backtest": lambda axes: model.backtest(horizon=14, origins=4).plot(axes),
+    }
+    for name, picture in pictures.items():
+        figure, axes = plt.subplots(figsize=(7.0, 2.6), layout="constrained")
+        picture(axes)
+        axes.set(ylabel="visitors")
+        axes.spines[["top", "right"]].set_visible(False)
+        _save(figure, f"{name}.png")
+
+
+def _save(figure: Any, name: str) -> None:
     pixels = io.BytesIO()
-    figure.savefig(pixels, format="png", dpi=130)
-    write_atomically(FIGURES / "landing.png", pixels.getvalue())
+    figure.savefig(pixels, format="png", dpi=150)
+    write_atomically(FIGURES / name, pixels.getvalue())

@@ -71,6 +71,6 @@ def test_no_code_is_cut_and_no_table_is_too_wide(address: str, browser: Browser)
     assert seen > 100
 
 
-@pytest.mark.parametrize("name", ["README", "docs/index", "docs/first_steps", "docs/howto", "docs/gallery", "docs/comparison"])
+@pytest.mark.parametrize("name", ["docs/index", "docs/first_steps", "docs/examples", "docs/networks", "docs/api"])
 def test_pages_load_without_complaints(name: str, address: str, opened: Opened) -> None:
     opened(f"{address}{name}.html", address)

@@ -10,7 +10,7 @@ from echoscale._internal.types import Indices
 from echoscale.data.series import Series
 from echoscale.engine.devices import cores
 
-# Measured (docs/performance.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
+# Measured (docs/architecture.md): a chunk of states should stay in a core's share of the cache until its consumer has read it.
 CPU_CHUNK_BYTES, GPU_CHUNK_BYTES = 12 << 20, 1 << 30
 # And the states of one step in its second-level cache; on a GPU, in half of the cache that all of it shares.
 CPU_STATE_BYTES, GPU_STATE_BYTES = 5 << 17, 24 << 20
