@@ -282,6 +282,14 @@ class TimescaleTable(Table):
 
     Parameters
     ----------
+    columns : tuple of str
+        Names of the columns.
+    rows : tuple of tuples
+        One row for every reservoir, with one value for each column.
+    title : str
+        Text printed above.
+    notes : tuple of str
+        Lines printed below.
     densities : dict
         Name of a reservoir -> its timescales and their density p(tau); reservoirs without a closed form are missing.
 
