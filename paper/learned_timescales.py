@@ -162,18 +162,20 @@ def compute(settings: Settings, scale: str, run: Runner) -> xarray.Dataset:
     return labelled(xarray.Dataset(variables, coords), "timescales", scale, settings)
 
 
-def answer(data: xarray.Dataset) -> str:
-    """The answer in words, with all its numbers from the data."""
-    parts = []
-    for name, (words, *_) in RULES.items():
-        products = data[name].sel(level=2) * data["timescale"]
-        low, middle, high = products.quantile([0.05, 0.5, 0.95]).values
-        ratio = float((data[f"{name}_error"] / data["oracle_error"]).median())
-        parts.append(
-            f"{words}: alpha_2 tau has the median {middle:.2f}, and 90 % of all starts and draws lie from {low:.2f} to "
-            f"{high:.2f}; the median error is {ratio:.2f} times the oracle's."
-        )
-    return " ".join(parts)
+def table(data: xarray.Dataset) -> str:
+    """For every timescale: the median and 90 % of alpha_2 tau, and the median error relative to the oracle, in Markdown."""
+    head = ["timescale, steps"]
+    for words, *_ in RULES.values():
+        head += [f"{words}: $\\alpha_2\\tau$ (90 % of starts and draws)", "error / oracle"]
+    rows = [head, ["---"] * len(head)]
+    for timescale in data["timescale"].values:
+        at, row = data.sel(timescale=timescale), [f"{timescale:g}"]
+        for name in RULES:
+            low, middle, high = (at[name].sel(level=2) * timescale).quantile([0.05, 0.5, 0.95]).values
+            ratio = float((at[f"{name}_error"] / at["oracle_error"]).median())
+            row += [f"{middle:.2f} ({low:.2f} to {high:.2f})", f"{ratio:.2f}"]
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def draw(data: xarray.Dataset) -> Figure:

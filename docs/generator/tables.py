@@ -743,7 +743,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "hierarchy": lambda: hierarchy_results.table(figure("hierarchy")),
     "hierarchy-shares": lambda: hierarchy_results.by_share(figure("hierarchy")),
     "hierarchy-answer": lambda: f"**{hierarchy_results.answer(figure('hierarchy'))}**",
-    "timescales-answer": lambda: f"**{learned_timescales.answer(figure('timescales'))}**",
+    "timescales": lambda: learned_timescales.table(figure("timescales")),
     "forecasting": forecasting,
     "tutorials": tutorials,
     "real_data": real_data,
