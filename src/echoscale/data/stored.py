@@ -10,6 +10,7 @@ piece, so the same loop serves them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -62,9 +63,8 @@ class Stored:
     @property
     def steps(self) -> range:
         """The range along time."""
-        found = self.index[-1 - self.columns]
-        assert isinstance(found, range)
-        return found
+        found: Any = self.index[-1 - self.columns]
+        return range(found.start, found.stop)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -78,15 +78,14 @@ class Stored:
         keys = iter(key if isinstance(key, tuple) else (key,))
         return replace(self, index=tuple(e[next(keys, slice(None))] if isinstance(e, range) else e for e in self.index))
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> Numbers:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Numbers:
         part = self._part()
         numbers = np.asarray(part.compute() if hasattr(part, "compute") else part)
-        where = ", ".join(
-            str(e) if isinstance(e, int) else f"{e.start}:{e.stop}" for e in self.index[: len(self.index) - self.columns]
-        )
+        known = self.index[: len(self.index) - self.columns]
+        where = ", ".join(f"{each.start}:{each.stop}" if isinstance(each, range) else str(each) for each in known)
         shape = (1,) * max(2 - len(self.shape), 0) + self.shape  # one step is a series too
         checked = as_series(numbers.reshape(shape), name=f"{self.name}[{where}]", gaps=self.gaps)
-        return np.asarray(np.reshape(checked.values, self.shape), dtype)  # type: ignore[arg-type]
+        return np.asarray(np.reshape(checked.values, self.shape), dtype)
 
     def chunks(self, axis: int) -> npt.NDArray[np.int64]:
         """Ends of the chunks along an axis of the source, ascending."""
@@ -97,17 +96,14 @@ class Stored:
         size = GRAIN if found is None else found[axis]
         return np.cumsum(size) if isinstance(size, tuple) else np.minimum(np.arange(size, length + size, size), length)
 
-    def to_send(self) -> Stored | Numbers:
-        """The same part in a form that another process can read: a reference to the storage if there is one, or numbers."""
+    def to_send(self) -> Stored:
+        """The same part in a form that another process can read: a reference to the storage if it has one, or the numbers."""
         if type(self.source).__module__.startswith("zarr"):
             return self
-        part = self._part()
-        if not hasattr(part, "compute"):
-            return np.asarray(self)
-        if hasattr(part, "dask"):
-            import dask
-
+        part, dask = self._part(), sys.modules.get("dask")
+        if dask and dask.is_dask_collection(part):
             [part] = dask.optimize(part)  # without the tasks of other parts
+        part = part if hasattr(part, "compute") else np.array(part)  # a copy: no view of a memory map
         return replace(self, source=part, index=tuple(map(range, part.shape)))
 
     def _part(self) -> Any:
@@ -117,7 +113,8 @@ class Stored:
 def is_stored(u: object) -> bool:
     """Whether data, or one series of a list, lie in a chunked array or a memory map."""
     if isinstance(u, Series):
-        return isinstance(u.values, Stored) or any(isinstance(each, Stored) for each in u.values)
+        values: Any = u.values
+        return isinstance(values, Stored) or any(isinstance(each, Stored) for each in values)
     if isinstance(u, list | tuple):
         return any(not isinstance(each, list | tuple) and is_stored(each) for each in u)
     if isinstance(u, np.ndarray) or not (hasattr(u, "shape") and hasattr(u, "dtype")):
@@ -180,14 +177,10 @@ def places(series: Series, most: int, groups: int = 1) -> Iterator[Place]:
             together = max(most // (step * int(ends[0])) // beside, 1) * beside
         together = min(together, len(lengths))
         longest, steps = int(lengths[:together].max()), most // (step * together)
-        if series.kind == "list" and together > 1:
-            steps = longest
-        cuts = [0]
+        cuts = [0, longest] if series.kind == "list" and together > 1 else [0]
         while cuts[-1] < longest:
-            place = (
-                np.searchsorted(ends, cuts[-1] + steps, "right") - 1
-            )  # the last whole chunk, or the next one if it is larger
-            cuts.append(min(int(ends[max(place, np.searchsorted(ends, cuts[-1], "right"))]), longest))
+            last, following = np.searchsorted(ends, [cuts[-1] + steps, cuts[-1]], "right") - (1, 0)
+            cuts.append(min(int(ends[max(last, following)]), longest))  # a chunk that is larger is read as a whole
         yield from (Place(first, first + together, *each) for each in pairwise(cuts))
         first += together
 
@@ -210,12 +203,15 @@ def in_memory(series: Series) -> Series:
 
 
 def to_send(series: Series) -> Series:
-    """The same series in a form that is small to send to another process, if there is one."""
-    values: Any = series.values
-    if isinstance(values, Stored):
-        return replace(series, values=values.to_send())
-    sent = [each.to_send() if isinstance(each, Stored) else each for each in values]
-    return series if isinstance(values, np.ndarray) else replace(series, values=sent)
+    """The same series in a form that is small to send to another process, and that is run there in pieces too."""
+
+    def sent(each: Any) -> Stored:
+        if isinstance(each, Stored):
+            return each.to_send()
+        return Stored(each, tuple(map(range, each.shape)), series.name, columns=True, gaps=True)  # checked before
+
+    whole: Any = sent(series.values) if series.kind == "batch" else [sent(each) for each in series.values]
+    return Series(whole, series.kind, series.name)
 
 
 def _chunks(series: Series, b: int) -> tuple[int, npt.NDArray[np.int64]]:
@@ -249,9 +245,10 @@ def _stored(
     found = shape[axes] if len(shape) > axes else 1
     if features not in (None, found):
         raise ValueError(f"{name} has {found} features, {features} are needed. A series is (T, {features}), time first.")
-    if (set(TIME) & set(dims) and dims[axes - 1] not in TIME) or (features is None and not free and found > shape[axes - 1]):
+    elsewhere = bool(set(TIME) & set(dims)) and dims[axes - 1] not in TIME
+    if elsewhere or (features is None and not free and found > shape[axes - 1]):
         raise ValueError(
-            f"{name} has shape {shape}{f' with axes {tuple(dims)}' if dims else ''}: more features than steps, or an axis of time "
-            f"in another place. Time comes first, {form}: store it in this order, or give a transposed Dask or xarray array."
+            f"{name} must be {form}, time before features, but it has {found} features and {shape[axes - 1]} steps: its shape "
+            f"is {shape}{f', its axes {tuple(dims)}' if dims else ''}. Give a transposed Dask or xarray array."
         )
     return Stored(array, tuple(map(range, shape)), name, len(shape) > axes, gaps)

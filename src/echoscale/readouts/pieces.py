@@ -53,7 +53,7 @@ def in_turn(
         here = np.clip(np.stack(edges[place.first : place.last]) - place.begin, 0, pieces[0].lengths[:, None])
         touched = np.flatnonzero(np.diff(here, axis=1).any(axis=0))
         low, high = (touched[0], touched[-1] + 1) if len(touched) else (0, 1)
-        parts, after = run(*pieces, list(here[:, low : high + 1]), now)
+        parts, after = run(pieces[0], pieces[1], list(here[:, low : high + 1]), now)
         _add(found, dict(enumerate(parts, int(low))))
         return after
 
