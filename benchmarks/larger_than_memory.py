@@ -112,9 +112,7 @@ def run(folder: Path, steps: int, part: int) -> common.Raw:
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
     say(f"store: {size / GB:.1f} GB, {written:.0f} s")
     pieces = -(-u.nbytes // PIECE_BYTES)
-    cluster = distributed.LocalCluster(
-        n_workers=WORKERS, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=None
-    )
+    cluster = distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=None)
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         inner = client.get_executor()
         first = (u[:part], y[:part])
@@ -198,8 +196,14 @@ def table(raw: common.Raw) -> str:
         ("rows of the readout", f"{raw['rows']:,.0f}"),
         ("time of the fit", f"{raw['fit_seconds']:.0f} s"),
         ("peak of a worker", f"{max(peak['workers']):.2f} GiB of {s['limit']}"),
-        ("peak of the calling process", f"{peak['this process']:.2f} GiB, with the part of {s['part_steps']:,} steps in memory"),
-        *((f"readout of the part {name}", f"{each:.1e} from that in memory") for name, each in raw["difference_on_part"].items()),
+        (
+            "peak of the calling process",
+            f"{peak['this process']:.2f} GiB, with the part of {s['part_steps']:,} steps in memory",
+        ),
+        *(
+            (f"readout of the part {name}", f"{each:.1e} from that in memory")
+            for name, each in raw["difference_on_part"].items()
+        ),
     ]
     lines = [
         "# A store larger than the memory of its workers",
@@ -217,9 +221,7 @@ def table(raw: common.Raw) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> common.Raw:
     libraries = ("zarr", "dask", "distributed")
-    return common.main(
-        "larger_than_memory", __doc__, measure, table, arguments=arguments, extend=extend, libraries=libraries
-    )
+    return common.main("larger_than_memory", __doc__, measure, table, arguments=arguments, extend=extend, libraries=libraries)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,12 @@ def test_chunks_that_are_too_large_are_read_as_a_whole() -> None:
 def test_series_of_a_batch_are_read_together_by_chunks() -> None:
     source = Watched(BATCH, (2, 30, 2))
     batch = as_stored(source)
-    assert list(places(batch, 4 * 30 * 16)) == [Place(0, 4, 0, 30), Place(0, 4, 30, 60), Place(0, 4, 60, 90), Place(4, 5, 0, 90)]
+    assert list(places(batch, 4 * 30 * 16)) == [
+        Place(0, 4, 0, 30),
+        Place(0, 4, 30, 60),
+        Place(0, 4, 60, 90),
+        Place(4, 5, 0, 90),
+    ]
     for place, [piece] in walk(batch):
         np.testing.assert_array_equal(piece.values, BATCH[place.first : place.last, place.begin : place.end])
     assert {place.last - place.first for place in places(batch, 1 << 20, groups=5)} == {1}
