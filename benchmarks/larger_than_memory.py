@@ -210,8 +210,8 @@ def table(raw: common.Raw) -> str:
         "",
         common.origin(raw),
         "",
-        f"{s['workers']} workers with {s['limit']} each; {s['units']} neurons; a worker is killed when half of the pieces are done. "
-        "Differences are the largest of a weight, relative to the largest weight.",
+        f"{s['workers']} workers with {s['limit']} each; {s['units']} neurons; a worker is killed when half of the pieces are "
+        "done. Differences are the largest of a weight, relative to the largest weight.",
         "",
         *common.rows(("what", "found"), body),
         "",

@@ -143,11 +143,11 @@ def test_what_is_refused(esn: es.ESN) -> None:
     bad[1400, 0] = np.nan
     with pytest.raises(ValueError, match=r"X\[57:1500\] must be finite, found NaN at step 1343, feature 0"):
         model.fit(chunked(bad), Y)
-    with pytest.raises(ValueError, match="X must be .* time before features, but it has 1500 features and 2 steps"):
+    with pytest.raises(ValueError, match=r"X must be .* time before features, but it has 1500 features and 2 steps"):
         model.fit(da.from_array(U.T), Y)
     with pytest.raises(ValueError, match="leaves 1 step with a target after washout=10"):
         model.set_params(washout=10).fit(da.from_array(U[:11]), Y[:11])
-    with pytest.raises(TypeError, match="executor must be an Executor of concurrent.futures, got 4"):
+    with pytest.raises(TypeError, match=r"executor must be an Executor of concurrent.futures, got 4"):
         model.set_params(washout=None).fit(U, Y, executor=4)  # type: ignore[arg-type]
     assert vars(model).keys() == kept.keys()
     assert model.readout_ is kept["readout_"]
