@@ -112,7 +112,7 @@ def run(folder: Path, steps: int, part: int) -> common.Raw:
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
     say(f"store: {size / GB:.1f} GB, {written:.0f} s")
     pieces = -(-u.nbytes // PIECE_BYTES)
-    cluster = distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, memory_limit=LIMIT, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, memory_limit=LIMIT, dashboard_address="127.0.0.1:0")
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         inner = client.get_executor()
         first = (u[:part], y[:part])
