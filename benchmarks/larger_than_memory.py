@@ -36,7 +36,7 @@ from echoscale.readouts import Columns
 
 GB, GIB = 1e9, 2**30
 STEPS, INPUTS, CHUNK, PART = 5_000_000, 500, 8_000, 100_000
-QUICK_STEPS, QUICK_PART = 160_000, 20_000
+QUICK_STEPS, QUICK_PART = 80_000, 20_000
 WORKERS, LIMIT = 2, "2GiB"
 WASHOUT, SETTINGS = 500, {"units": 20, "leak_rate": 0.3, "input_scaling": 0.05}
 
@@ -104,6 +104,7 @@ def apart(one: es.ESNRegressor, other: es.ESNRegressor) -> float:
 
 def run(folder: Path, steps: int, part: int) -> common.Raw:
     """All stages."""
+    import dask.array as da
     import distributed
 
     u, y = stored(folder, steps)
@@ -118,7 +119,7 @@ def run(folder: Path, steps: int, part: int) -> common.Raw:
         first = (u[:part], y[:part])
         loaded = model().fit(*first)
         stream = model().fit(np_map(first[0], folder / "part.dat"), first[1])
-        spread = model().fit(*first, executor=inner)
+        spread = model().fit(da.from_array(u, chunks=u.chunks)[:part], first[1], executor=inner)
         del first
         differences = {"in pieces": apart(stream, loaded), "on the cluster": apart(spread, loaded)}
         say(f"part: {differences}")

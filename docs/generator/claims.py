@@ -324,6 +324,14 @@ def problems_behind() -> set[str]:
     }
 
 
+def larger_than_memory() -> tuple[str, ...]:
+    """Size of the store, pieces before the kill, all pieces, those that began again, and the difference on the part."""
+    raw = benchmark("larger_than_memory")
+    apart = max(raw["difference_on_part"].values())
+    counts = raw["killed_after_pieces"], raw["pieces"], raw["starts"] - raw["pieces"]
+    return (f"{raw['store_gb']:.1f}", *map(str, counts), f"{apart:.0e}")
+
+
 def drawn_behind() -> tuple[str, ...]:
     """Shares of drawn series that are 5 % behind the better of two: of who knows their kind, and of es.auto."""
     knowing, ours = [], []
@@ -354,6 +362,12 @@ CLAIMS = [
         "auto.md",
         "is so far behind on {} % of them; `es.auto`, which knows the series alone, on {} %",
         drawn_behind,
+    ),
+    Claim(
+        "data.md",
+        "a store of {} GB was fitted on two workers with `2GiB` each, and one of them was killed after {} of {} pieces: {} pieces "
+        "began again. The first `100_000` steps gave the readout of one process with all numbers in memory, to a relative {}",
+        larger_than_memory,
     ),
     Claim("telegraph.md", "the ceiling of the same series is {}:", lambda: (f"{ceiling(0.5):.3f}",)),
     Claim(
