@@ -365,8 +365,8 @@ CLAIMS = [
     ),
     Claim(
         "data.md",
-        "a store of {} GB was fitted on two workers with `2GiB` each, and one of them was killed after {} of {} pieces: {} pieces "
-        "began again. The first `100_000` steps gave the readout of one process with all numbers in memory, to a relative {}",
+        "a store of {} GB was fitted on two workers with `2GiB` each, and one of them was killed after {} of {} pieces: {} "
+        "pieces began again. The first `100_000` steps gave the readout of one process with all numbers in memory, to a relative {}",
         larger_than_memory,
     ),
     Claim("telegraph.md", "the ceiling of the same series is {}:", lambda: (f"{ceiling(0.5):.3f}",)),
