@@ -108,8 +108,7 @@ def run(folder: Path, steps: int, part: int) -> common.Raw:
     import distributed
 
     u, y = stored(folder, steps)
-    size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
-    say(f"store: {size / GB:.1f} GB")
+    say(f"store: {(u.nbytes + y.nbytes) / GB:.1f} GB")
     pieces = -(-u.nbytes // PIECE_BYTES)
     cluster = distributed.LocalCluster(
         n_workers=WORKERS, threads_per_worker=1, memory_limit=LIMIT, dashboard_address="127.0.0.1:0"
@@ -150,7 +149,6 @@ def run(folder: Path, steps: int, part: int) -> common.Raw:
             "steps": steps, "inputs": INPUTS, "chunk_steps": CHUNK, "part_steps": part, "workers": WORKERS, "limit": LIMIT,
             "washout": WASHOUT, "seed": 0, **SETTINGS,
         },
-        "store_gb": size / GB,
         "fit_seconds": seconds,
         "pieces": different,
         "starts": starts,
@@ -184,11 +182,16 @@ def measure(options: argparse.Namespace) -> common.Raw:
         return found
 
 
+def size(raw: common.Raw) -> float:
+    """Numbers of the store, GB."""
+    return float(8 * raw["settings"]["steps"] * (raw["settings"]["inputs"] + 1) / GB)
+
+
 def table(raw: common.Raw) -> str:
     """What the fit took, and how far readouts are apart."""
     s, peak = raw["settings"], raw["peak_gib"]
     body = [
-        ("store", f"{raw['store_gb']:.1f} GB: {s['steps']:,} steps of {s['inputs']} inputs in float64"),
+        ("store", f"{size(raw):.1f} GB: {s['steps']:,} steps of {s['inputs']} inputs and a target in float64"),
         ("pieces", f"{raw['pieces']}"),
         ("worker killed after", f"{raw['killed_after_pieces']} pieces"),
         ("starts of pieces", f"{raw['starts']}: {raw['starts'] - raw['pieces']} began again"),

@@ -78,7 +78,7 @@ def test_tasks_of_dask_travel_with_their_piece(client: Any) -> None:
 
 
 def test_a_cluster_that_goes_away_leaves_the_model_as_it_was() -> None:
-    kept = model().fit(U[:1000], Y[:1000])
+    kept = model().set_params(scale=None).fit(U[:1000], Y[:1000])
     before = dict(vars(kept))
     with (
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
@@ -86,5 +86,5 @@ def test_a_cluster_that_goes_away_leaves_the_model_as_it_was() -> None:
     ):
         executor = After(client.get_executor(), client.close, 8)
         with pytest.raises(ConnectionError, match=r"are gone .* Nothing was kept: run again with other workers"):
-            kept.set_params(scale=None).fit(da.from_array(U, chunks=(250, 2)), Y, executor=executor)
+            kept.fit(da.from_array(U, chunks=(250, 2)), Y, executor=executor)
     assert all(vars(kept)[name] is value for name, value in before.items())
