@@ -14,6 +14,7 @@ resident size of a process since its start, as Linux tells it.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shutil
 import signal
@@ -38,7 +39,8 @@ GB, GIB = 1e9, 2**30
 STEPS, INPUTS, CHUNK, PART = 5_000_000, 500, 8_000, 100_000
 QUICK_STEPS, QUICK_PART = 80_000, 20_000
 WORKERS, LIMIT = 2, "2GiB"
-WASHOUT, SETTINGS = 500, {"units": 20, "leak_rate": 0.3, "input_scaling": 0.05}
+WASHOUT = 500
+SETTINGS: dict[str, Any] = {"units": 20, "leak_rate": 0.3, "input_scaling": 0.05}
 
 
 class Counted(Executor):
@@ -63,8 +65,7 @@ class Counted(Executor):
 
 def stored(folder: Path, steps: int) -> tuple[Any, Any]:
     """The store, written chunk by chunk; one that is complete is used again."""
-    import zarr
-
+    zarr = importlib.import_module("zarr")
     if (folder / "complete").exists():
         return zarr.open_array(folder / "u.zarr", mode="r"), zarr.open_array(folder / "y.zarr", mode="r")
     options: dict[str, Any] = {"dtype": "f8", "compressors": None, "overwrite": True}
@@ -104,9 +105,7 @@ def apart(one: es.ESNRegressor, other: es.ESNRegressor) -> float:
 
 def run(folder: Path, steps: int, part: int) -> common.Raw:
     """All stages."""
-    import dask.array as da
-    import distributed
-
+    distributed, da = importlib.import_module("distributed"), importlib.import_module("dask.array")
     u, y = stored(folder, steps)
     say(f"store: {(u.nbytes + y.nbytes) / GB:.1f} GB")
     pieces = -(-u.nbytes // PIECE_BYTES)

@@ -47,7 +47,8 @@ class Watched:
     """A chunked array that keeps which steps were read, as HDF5 and others have them."""
 
     def __init__(self, values: Any, chunks: tuple[int, ...] | None) -> None:
-        self.values, self.chunks, self.reads = values, chunks, []
+        self.values, self.chunks = values, chunks
+        self.reads: list[tuple[tuple[int, int], ...]] = []
         self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
 
     def __getitem__(self, key: Any) -> Any:

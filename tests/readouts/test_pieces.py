@@ -52,7 +52,12 @@ def same(one: es.readouts.Statistics, other: es.readouts.Statistics, rtol: float
 
 @pytest.mark.parametrize("form", ["one", "batch", "list"])
 def test_statistics_in_pieces(esn: es.ESN, form: str) -> None:
-    u, y = {"one": (U, Y), "batch": (BATCH, BATCH[..., 0]), "list": ([U[:300], U[300:400]], [Y[:300], Y[300:400]])}[form]
+    forms: dict[str, Any] = {
+        "one": (U, Y),
+        "batch": (BATCH, BATCH[..., 0]),
+        "list": ([U[:300], U[300:400]], [Y[:300], Y[300:400]]),
+    }
+    u, y = forms[form]
     given = [chunked(each) for each in u] if form == "list" else chunked(u)
     state = RNG.normal(size=() if form == "one" else (len(u), 1)) + np.zeros(esn.units)
     hyper = es.Hyper.of(esn.network)
@@ -148,7 +153,7 @@ def test_what_is_refused(esn: es.ESN) -> None:
     with pytest.raises(ValueError, match="leaves 1 step with a target after washout=10"):
         model.set_params(washout=10).fit(da.from_array(U[:11]), Y[:11])
     with pytest.raises(TypeError, match=r"executor must be an Executor of concurrent.futures, got 4"):
-        model.set_params(washout=None).fit(U, Y, executor=4)  # type: ignore[arg-type]
+        model.set_params(washout=None).fit(U, Y, executor=4)
     assert vars(model).keys() == kept.keys()
     assert model.readout_ is kept["readout_"]
     with (
