@@ -38,7 +38,7 @@ def bounds(*extras: str) -> dict[str, Version]:
 
 
 def test_lowest_versions_are_the_bounds() -> None:
-    lowest, expected = pins("constraints-lowest.txt"), bounds("test", "distributed", "onnx")
+    lowest, expected = pins("constraints-lowest.txt"), bounds("test", "distributed", "onnx", "stored")
     assert {name: lowest.get(name) for name in expected} == expected
 
 

@@ -30,6 +30,7 @@ from echoscale.data.series import (
     is_list_of_series,
     refuse_masked,
 )
+from echoscale.data.stored import as_stored, is_stored, stored_targets
 from echoscale.engine.esn import fresh_seed
 from echoscale.readouts import penalties
 
@@ -52,9 +53,15 @@ def check_loop(model: Any, warmup: object) -> None:
         raise ValueError("the last target is NaN, and a forecast begins after it: give the last known values as warmup.")
 
 
-def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True) -> Series:
-    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit."""
+def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool = True, stored: bool = False) -> Series:
+    """Checked inputs without targets; sets `n_features_in_` of the model on its first fit. With `stored`, stored data stay."""
     features = None if reset else model.n_features_in_
+    if stored and is_stored(X):
+        series = as_stored(X, features, "X")
+        if reset:
+            model.n_features_in_ = series.features
+            _remember_names(model, series)
+        return series
     if are_many(X):
         series = as_series(X, features, name="X", columns=() if reset else getattr(model, "feature_names_in_", ()))
         if reset:
@@ -68,9 +75,15 @@ def inputs(model: Any, X: SeriesLike, reset: bool, least: int = 1, *, flat: bool
     return as_series(checked, name="X")
 
 
-def inputs_and_targets(model: Any, X: SeriesLike, y: Any, reset: bool, least: int = 1) -> tuple[Series, Series]:
+def inputs_and_targets(
+    model: Any, X: SeriesLike, y: Any, reset: bool, least: int = 1, *, stored: bool = False
+) -> tuple[Series, Series]:
     """Checked inputs and targets, NaN where a target is unknown; on the first fit, sets `flat_targets_` of the model too."""
-    if are_many(X):
+    if stored and is_stored(X):
+        series = inputs(model, X, reset, stored=True)
+        targets = stored_targets(y, series, gaps=True)
+        flat = axes(y if series.kind != "list" else y[0]) == (2 if series.kind == "batch" else 1)
+    elif are_many(X):
         series = inputs(model, X, reset)
         targets = as_targets(y, series, gaps=True)
         flat = axes(y) == 2 if series.kind == "batch" else all(axes(each) == 1 for each in y)

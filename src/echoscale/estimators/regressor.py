@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from echoscale._internal import checks, hints
+from echoscale._internal import checks, executors, hints
 from echoscale._internal.transaction import all_or_nothing
 from echoscale._internal.types import Array
 from echoscale.data.differencing import NONE, WITHOUT_SEASON
 from echoscale.data.lags import latest
 from echoscale.data.scaling import scaling_of
 from echoscale.data.series import Series, SeriesLike, as_targets, check_longer_than
+from echoscale.data.stored import is_stored, stored_targets
 from echoscale.data.targets import NOT_SHOWN, why_not_next_input
 from echoscale.estimators import _validation
 from echoscale.estimators._validation import RandomState, check_loop, explained_share, map_given
@@ -24,6 +26,7 @@ from echoscale.estimators.steps import StepEstimator, Steps
 from echoscale.network import Network
 from echoscale.readouts import closed_loop, penalties, splits
 from echoscale.readouts.columns import Columns
+from echoscale.timescales.candidates import recent
 
 if TYPE_CHECKING:
     from echoscale.engine.devices import DeviceLike
@@ -210,8 +213,10 @@ class ESNRegressor(RegressorMixin, StepEstimator):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X: SeriesLike, y: SeriesLike) -> ESNRegressor:
+    def fit(self, X: SeriesLike, y: SeriesLike, *, executor: Executor | None = None) -> ESNRegressor:
         """Runs the network over X from the zero state and solves for the readout.
+
+        Zarr, HDF5, Dask and xarray arrays and memory maps are read piece by piece: once for the scaling, and once for the fit.
 
         Parameters
         ----------
@@ -219,16 +224,21 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             Inputs. An array with one axis, or a pandas Series, is one column.
         y : (T,), (T, O), (B, T), (B, T, O) or list
             Targets of every step. Steps with NaN are not counted; with output feedback, all targets must be known.
+        executor : concurrent.futures.Executor, optional
+            Executor for pieces of the data, as in `echoscale.readouts.statistics`: every piece of a long series has a washout
+            of its own. By default this process runs all.
 
         Returns
         -------
         ESNRegressor
             The fitted estimator.
         """
-        series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2)
+        executors.check(executor)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=True, least=2, stored=True)
         ridge, washout = self._penalties(), self._washout(series)
-        self._fit_steps(self._begin(series, targets, washout), series, targets, ridge, washout)
-        self.no_forecast_ = why_not_next_input(series, targets)
+        check_longer_than(series, washout, "X")
+        self._fit_steps(self._begin(series, targets, washout, executor), series, targets, ridge, washout, executor)
+        self.no_forecast_ = why_not_next_input(recent(series), recent(targets))
         return self
 
     @all_or_nothing
@@ -293,12 +303,13 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             Outputs, without the last axis if y of the fit had none. With `return_state`, a pair of outputs and last state.
         """
         self._check_ready()
-        series = _validation.inputs(self, X, reset=False)
+        series = _validation.inputs(self, X, reset=False, stored=True)
         if y is not None and not self.esn_.n_outputs:
             raise ValueError(
                 "predict takes y only for a model with output feedback (feedback_scaling of its network): leave y out."
             )
-        known = None if y is None else as_targets(y, series, gaps=True)
+        of = stored_targets if is_stored(series) else as_targets
+        known = None if y is None else of(y, series, gaps=True)
         if known is not None and known.features != self.esn_.n_outputs:
             raise ValueError(f"y has {known.features} outputs, the model was fitted with {self.esn_.n_outputs}.")
         outputs, last = self._outputs(series, state, known)
@@ -326,7 +337,7 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             R^2; 1 is a perfect prediction. The default washout depends on the length of these series.
         """
         self._check_ready()
-        series, targets = _validation.inputs_and_targets(self, X, y, reset=False)
+        series, targets = _validation.inputs_and_targets(self, X, y, reset=False, stored=True)
         washout = self._washout(series)
         check_longer_than(series, washout, "X")
         guess, _ = self._outputs(series, None)
@@ -401,10 +412,11 @@ class ESNRegressor(RegressorMixin, StepEstimator):
             inputs = ends[0] if series.kind == "one" else np.stack(ends)
         return closed_loop.of_network(esn, self.readout_, columns, state, inputs, self.scaling_)
 
-    def _begin(self, series: Series, targets: Series, washout: int | None) -> Steps:
+    def _begin(self, series: Series, targets: Series, washout: int | None, executor: Executor | None = None) -> Steps:
         """A network for these data; washout=None is for streams."""
-        columns, outputs = self.columns or Columns(), scaling_of(self.scale, targets)
-        return self._steps(series, targets, columns, outputs, washout, n_outputs=targets.features, **self._options())
+        columns, outputs = self.columns or Columns(), scaling_of(self.scale, targets, executor)
+        given = {"n_outputs": targets.features, "executor": executor, **self._options()}
+        return self._steps(series, targets, columns, outputs, washout, **given)
 
     def _options(self) -> dict[str, Any]:
         """The checked options that change the targets or the statistics of the readout."""

@@ -12,6 +12,7 @@ targets before the fit, and adds it to the readout after the fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,13 +25,14 @@ from echoscale._internal.types import Array, Floats, Indices
 from echoscale.data.differencing import LAST, NONE
 from echoscale.data.scaling import STANDARD, Scaling, scaling_of
 from echoscale.data.series import Series, check_longer_than, teacher_forced, washout_steps
+from echoscale.data.stored import Place, in_memory, is_stored
 from echoscale.engine import feed
 from echoscale.engine.esn import ESN
 from echoscale.estimators._validation import as_given, counted, last_rows, penalties_of, seed_of
 from echoscale.estimators.base import ESNEstimator
 from echoscale.estimators.difference import added_back, changes
 from echoscale.network import Network
-from echoscale.readouts import closed_loop, fit
+from echoscale.readouts import closed_loop, fit, pieces
 from echoscale.readouts.columns import Columns
 from echoscale.readouts.fit import Fitted
 from echoscale.readouts.penalties import RidgeCurve
@@ -66,21 +68,36 @@ class Steps:
         return heard, wanted_of(heard, targets, self.columns, self.inputs, self.outputs, self.difference)
 
     def statistics(
-        self, heard: Series, wanted: Series, edges: list[Indices], state: Array | None = None
+        self, series: Series, targets: Series, edges: Sequence[Indices], state: Array | None = None
     ) -> tuple[list[Statistics], Array]:
-        """The statistics of segments of time of prepared series, and the state after the last step."""
-        parts, after = split_statistics(self.esn, heard, wanted, edges, columns=self.columns, state=state)
-        return [with_noise(each, self.noise * self.noise, self.esn.units) for each in parts] if self.noise else parts, after
+        """The statistics of segments of time, and the state after the last step; state=None begins new series."""
+        begin, last = self._split(state)
+        heard, wanted = self.prepared(series, targets, last)
+        parts, after = split_statistics(self.esn, heard, wanted, edges, begin, columns=self.columns)
+        parts = [with_noise(each, self.noise * self.noise, self.esn.units) for each in parts] if self.noise else parts
+        return parts, self.joined(after, targets)
 
     def fitted(
-        self, series: Series, targets: Series, washout: int, ridge: Floats | None, folds: int, tie: float
+        self,
+        series: Series,
+        targets: Series,
+        washout: int,
+        ridge: Floats | None,
+        folds: int,
+        tie: float,
+        executor: Executor | None = None,
     ) -> tuple[Fitted, Array]:
         """The readout of all series, run from the zero state, and the state after the last step; tie as in `RidgeCurve`."""
         held_out = fit.splits_of(folds, series.lengths, washout, ridge is None or len(ridge) > 1)
-        heard, wanted = self.prepared(series, targets)
-        parts, state = self.statistics(heard, wanted, held_out.edges)
+        if executor is None:
+            parts, state = pieces.in_turn(self.statistics, series, targets, held_out.edges)
+        else:
+            past = max(washout, int(self.columns.inputs or 0))
+            parts, state = pieces.spread(self.statistics, series, targets, held_out.edges, past, executor)
+        refuse_few(int(sum(each.count for each in parts)), washout)
 
         def rows() -> tuple[Array, Array, list[Indices]]:
+            heard, wanted = self.prepared(in_memory(series), in_memory(targets))
             features, _ = state_rows(self.esn, heard, washout, self.columns, np.float64)
             values = counted(wanted.values, washout)
             unknown = np.asarray(np.isnan(values).any(axis=1))
@@ -88,14 +105,7 @@ class Steps:
 
         # Noise bounds the eigenvalues of the Gram matrix from below, so rounding loses nothing and no exact solution is needed.
         found = fit.fit_readout(parts, held_out.splits, ridge, None if self.noise else rows, tie)
-        return found, self.joined(state, targets)
-
-    def added(self, series: Series, targets: Series, edges: list[Indices], state: Array | None) -> tuple[Statistics, Array]:
-        """The statistics of one more piece, and the state after it; state=None begins new series."""
-        begin, last = self._split(state)
-        heard, wanted = self.prepared(series, targets, last)
-        [part], after = self.statistics(heard, wanted, edges, begin)
-        return part, self.joined(after, targets)
+        return found, state
 
     def in_units_of_data(self, readout: Readout) -> Readout:
         """The readout of y(t), in units of the data."""
@@ -170,6 +180,14 @@ def wanted_of(heard: Series, targets: Series, columns: Columns, inputs: Scaling,
     return changes(heard, wanted, inputs, outputs, int(columns.inputs or 0)) if difference == LAST else wanted
 
 
+def refuse_few(left: int, washout: int) -> None:
+    """Refuses to fit a readout to fewer than two steps."""
+    if left < 2:
+        raise ValueError(
+            f"X leaves {left} step with a target after washout={washout}: a readout needs at least 2 steps to be fitted to."
+        )
+
+
 class StepEstimator(ESNEstimator):
     """An estimator with an output at every step: it keeps the network, the readout and the last state of a fit."""
 
@@ -210,11 +228,7 @@ class StepEstimator(ESNEstimator):
         """Targets of the steps after the washout; too few targets raise an error."""
         check_longer_than(series, washout, "X")
         values = counted(targets.values, washout)
-        left = int((~np.isnan(values).any(axis=1)).sum())
-        if left < 2:
-            raise ValueError(
-                f"X leaves {left} step with a target after washout={washout}: a readout needs at least 2 steps to be fitted to."
-            )
+        refuse_few(int((~np.isnan(values).any(axis=1)).sum()), washout)
         return values
 
     def _steps(
@@ -226,6 +240,7 @@ class StepEstimator(ESNEstimator):
         washout: int | None,
         *,
         n_outputs: int | None = None,
+        executor: Executor | None = None,
         **options: Any,
     ) -> Steps:
         """A network for these data; folds choose the leak rates and the input scaling that are left open.
@@ -234,10 +249,11 @@ class StepEstimator(ESNEstimator):
         n_outputs  number of outputs that may be fed back
         """
         self.candidates_ = None
-        described, seed, inputs = self.make_network(), seed_of(self.random_state), scaling_of(self.scale, series)
+        described, seed, inputs = self.make_network(), seed_of(self.random_state), scaling_of(self.scale, series, executor)
         if described is not self.network and (self.leak_rate is None or self.input_scaling is None):
-            settled = columns.settled(series.lengths, series.features, washout)
-            self.candidates_ = self._chosen(inputs.apply(series), targets, settled, inputs, outputs, seed, **options)
+            settled, longest = columns.settled(series.lengths, series.features, washout), int(series.lengths.max())
+            near, wanted = candidates.recent(series), candidates.recent(targets)
+            self.candidates_ = self._chosen(inputs.apply(near), wanted, settled, inputs, outputs, seed, longest, **options)
         esn = self._build(series.features, n_outputs, seed)
         return Steps(esn, columns.settled(series.lengths, esn.columns, washout), inputs, outputs, **options)
 
@@ -249,13 +265,14 @@ class StepEstimator(ESNEstimator):
         inputs: Scaling,
         outputs: Scaling,
         seed: int,
+        longest: int,
         difference: str = NONE,
         noise: float = 0.0,
     ) -> Candidates | None:
         """The candidates with their errors on held-out data; None if the data are too short."""
         wanted = wanted_of(heard, targets, columns, inputs, outputs, difference)
         spread = 1.0 if self.scale == STANDARD else float(Scaling.of(heard.values).spread.max())
-        tried = candidates.candidates(int(heard.lengths.max()), self.leak_rate is None, self.input_scaling is None, spread)
+        tried = candidates.candidates(longest, self.leak_rate is None, self.input_scaling is None, spread)
         sizes = candidates.fewer_units(self._sizes())
 
         def network(candidate: Candidate) -> Network:
@@ -282,10 +299,18 @@ class StepEstimator(ESNEstimator):
             )
         check_is_fitted(self, "readout_")
 
-    def _fit_steps(self, steps: Steps, series: Series, targets: Series, ridge: Floats | None, washout: int) -> None:
+    def _fit_steps(
+        self,
+        steps: Steps,
+        series: Series,
+        targets: Series,
+        ridge: Floats | None,
+        washout: int,
+        executor: Executor | None = None,
+    ) -> None:
         """Fits the readout to the targets of every step; all series start from the zero state."""
-        self._counted_targets(series, targets, washout)
-        found, state = steps.fitted(series, targets, washout, ridge, self.folds, self._tie)
+        check_longer_than(series, washout, "X")
+        found, state = steps.fitted(series, targets, washout, ridge, self.folds, self._tie, executor)
         # Deleted only now: if a fit fails, the model before it stays complete.
         self.__dict__.pop("fold_statistics_", None)
         self._keep_network(steps, washout)
@@ -308,7 +333,7 @@ class StepEstimator(ESNEstimator):
             )
         seen = np.zeros(series.count, np.int64) if begin else self.steps_seen_
         edges = list(np.stack([np.clip(washout - seen, 0, series.lengths), series.lengths], axis=1))
-        part, state = steps.added(series, targets, edges, None if begin else self.state_)
+        [part], state = steps.statistics(series, targets, edges, None if begin else self.state_)
         if first:
             self._keep_network(steps, washout)
         self.washout_ = washout
@@ -336,4 +361,16 @@ class StepEstimator(ESNEstimator):
 
     def _outputs(self, series: Series, state: npt.ArrayLike | None, known: Series | None = None) -> tuple[Any, Array]:
         """Outputs of every step, (T, O), (B, T, O) or a list, and the state after them."""
-        return self._fitted_steps().predicted(self.readout_, series, self.rest_ if state is None else state, known)
+        steps, begin = self._fitted_steps(), self.rest_ if state is None else state
+        if not is_stored(series):
+            return steps.predicted(self.readout_, series, begin, known)
+        made = [np.empty((int(length), len(self.readout_.intercept))) for length in series.lengths]
+
+        def one(place: Place, parts: list[Series], now: Array) -> Array:
+            outputs, after = steps.predicted(self.readout_, parts[0], now, *parts[1:])
+            for b, rows in enumerate([outputs] if series.kind == "one" else outputs, place.first):
+                made[b][place.begin : place.begin + len(rows)] = rows
+            return after
+
+        last = pieces.along(one, begin, series, *([] if known is None else [known]))
+        return as_given(made, series), last

@@ -31,7 +31,8 @@ import numpy.typing as npt
 from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Indices
-from echoscale.data.series import Numbers, Series, SeriesLike, as_series
+from echoscale.data.series import Numbers, Series, SeriesLike, as_series, axes
+from echoscale.data.stored import as_stored, is_stored
 from echoscale.engine import devices, lanes
 from echoscale.engine.devices import device_of, precision_and_device
 from echoscale.engine.esn import ESN
@@ -180,7 +181,8 @@ def compute(
     esn : ESN
         Network.
     u : (B, T, F)
-        Sequences of one length. They are not scaled: bytes from 0 to 255 are inputs from 0 to 255.
+        Sequences of one length. They are not scaled: bytes from 0 to 255 are inputs from 0 to 255. Zarr, HDF5, Dask and xarray
+        arrays and memory maps are read block by block.
     every : int
         Number M of steps from one snapshot to the next.
     path : str, path or None
@@ -247,7 +249,7 @@ def compute(
                 dtype=dtype,
                 every=every,
                 network=of_network(esn, numbers),
-                inputs=of_inputs(values),
+                inputs=of_inputs(values, esn.dtype),
                 platform=device.platform if device is not None else jax.default_backend(),
                 block=size,
             )
@@ -315,7 +317,10 @@ def block_size(shape: tuple[int, int, int], itemsize: int, on_cpu: bool) -> int:
 
 
 def _sequences(esn: ESN, u: SeriesLike) -> npt.NDArray[Any]:
-    """Sequences of one length, all checked, as one array (B, T, F)."""
+    """Sequences of one length as one array (B, T, F): checked in memory, or stored and checked when they are read."""
+    if is_stored(u) and axes(u) == 3:
+        stored: Any = as_stored(u, esn.columns).values
+        return stored  # type: ignore[no-any-return]
     series = as_series(u, esn.columns, dtype=np.dtype(esn.dtype))
     if series.kind == "one":
         raise ValueError(
@@ -350,7 +355,7 @@ def _fill(esn: ESN, values: npt.NDArray[Any], every: int, hyper: Hyper, begin: i
         first, snapshot = int(which[0]), start // every  # sequences of one length stay in their order
         target[first : first + rows.shape[0], snapshot : snapshot + rows.shape[1]] = rows
 
-    esn.run_chunks(Series(values[begin : begin + len(target)], "batch"), consume, every=every, hyper=hyper)
+    esn.run_chunks(Series(np.asarray(values[begin : begin + len(target)]), "batch"), consume, every=every, hyper=hyper)
 
 
 def _to_file(path: Path, wanted: files.Run, overwrite: bool, fill: Fill, told: Told) -> Features:
@@ -426,7 +431,7 @@ def of_network(esn: ESN, hyper: Hyper) -> str:
     )
 
 
-def of_inputs(u: Numbers) -> str:
+def of_inputs(u: Numbers, dtype: str) -> str:
     """Fingerprint of the inputs that are run, (B, T, F), in the precision in which they are run; some sequences at once."""
-    rows = max(AT_ONCE // u[0].nbytes, 1)
-    return fingerprint({"sequences": [u[begin : begin + rows] for begin in range(0, len(u), rows)]})
+    rows = max(AT_ONCE // (math.prod(u.shape[1:]) * np.dtype(dtype).itemsize), 1)
+    return fingerprint({"sequences": [np.asarray(u[begin : begin + rows], dtype) for begin in range(0, len(u), rows)]})

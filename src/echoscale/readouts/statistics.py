@@ -9,20 +9,25 @@ state is stored. States may be float32: their products are exact in float64, whi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from echoscale._internal import executors
 from echoscale._internal.types import Floats, Indices
 from echoscale.data.series import Series, SeriesLike, as_series, as_targets, check_longer_than, washout_steps
+from echoscale.data.stored import as_stored, is_stored, stored_targets
 from echoscale.engine import devices, feed, shared_runs
 from echoscale.engine.esn import ESN
 from echoscale.engine.hyper import Hyper, checked
 from echoscale.engine.shared_runs import SharedRuns
 from echoscale.readouts.columns import STATES, Columns
 from echoscale.readouts.moments import DeviceMoments, HostMoments, Moments, SharedMoments
+from echoscale.readouts.pieces import in_turn, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +120,14 @@ def statistics(
     direct: bool = False,
     hyper: Hyper | None = None,
     state: npt.ArrayLike | None = None,
+    executor: Executor | None = None,
 ) -> Statistics:
     """Runs a network over u and returns the statistics of its states and targets, without keeping the states.
+
+    Zarr, HDF5, Dask and xarray arrays and memory maps are read piece by piece. With an executor, pieces of about 256 MB are
+    spread over its workers: groups of series, and pieces of long series. A piece of a long series starts from the zero state
+    `washout` steps before its first counted step. The result then differs from one run only by what the network has not
+    forgotten after that many steps. If a worker is lost, the executor may run its piece again; Dask does.
 
     Parameters
     ----------
@@ -134,7 +145,10 @@ def statistics(
     hyper : Hyper, optional
         Hyper-parameters in place of the network's own. With H lanes, the result has a leading axis H, one statistic per lane.
     state : (N,), (B, N) or (H, B, N), optional
-        Initial state; zero by default.
+        Initial state; zero by default, and always with an executor.
+    executor : concurrent.futures.Executor, optional
+        Executor for pieces of the data, such as `Client.get_executor()` of Dask or `echoscale.sweeps.processes`. By default
+        this process runs all.
 
     See Also
     --------
@@ -151,12 +165,23 @@ def statistics(
     >>> es.readouts.ridge(found, 1e-5).coef.shape
     (1, 30)
     """
-    series = as_series(u, esn.columns)
-    targets = as_targets(y, series)
+    executors.check(executor)
+    if executor is not None and state is not None:
+        raise ValueError("with an executor every piece starts from the zero state: leave state out.")
+    if is_stored(u):
+        series = as_stored(u, esn.columns)
+        targets = stored_targets(y, series)
+    else:
+        series = as_series(u, esn.columns)
+        targets = as_targets(y, series)
     first = washout_steps(washout, int(series.lengths.min()))
     check_longer_than(series, first)
     edges = [np.array([first, length]) for length in series.lengths]
-    [whole], _ = split_statistics(esn, series, targets, edges, columns=Columns(int(direct)), hyper=hyper, state=state)
+    run = partial(split_statistics, esn, columns=Columns(int(direct)), hyper=hyper)
+    if executor is None:
+        [whole], _ = in_turn(run, series, targets, edges, state)
+    else:
+        [whole], _ = spread(run, series, targets, edges, first, executor)
     return whole
 
 
@@ -165,10 +190,10 @@ def split_statistics(
     series: Series,
     targets: Series,
     edges: Sequence[npt.NDArray[np.int64]],
+    state: npt.ArrayLike | None = None,
     *,
     columns: Columns = STATES,
     hyper: Hyper | None = None,
-    state: npt.ArrayLike | None = None,
 ) -> tuple[list[Statistics], npt.NDArray[Any]]:
     """The statistics of consecutive segments of time from one run, and the state after it."""
     used = checked(hyper, esn.hyper)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import echoscale
+from echoscale._internal import executors
 from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
 from echoscale.network import Network
@@ -94,11 +95,7 @@ def sweep(
     chosen = Protocol() if protocol is None else protocol
     if not isinstance(chosen, Protocol):
         raise TypeError(f"protocol must be a Protocol, got {protocol!r}.")
-    if executor is not None and not isinstance(executor, Executor):
-        raise TypeError(
-            f"executor must be an Executor of concurrent.futures, got {executor!r}: use sweeps.processes(n), or "
-            "client.get_executor() of a Dask client."
-        )
+    executors.check(executor)
     source = problem if isinstance(problem, Task | Data) else Task(problem)
     parsed = parse(axes)
     jobs = _jobs(network, source, parsed, chosen)

@@ -18,32 +18,22 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
-from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import SystemRandom
 from uuid import uuid4
 
 from echoscale._internal import checks
+from echoscale._internal.executors import finished
 from echoscale._internal.files import make_folder
 from echoscale._internal.progress import Progress, shown
 from echoscale.sweeps.jobs import Arrays, Check, Job, Outcome, file_of, forget, read, unchecked, write
 
 # Jobs given to an executor at once: enough for a thousand workers; the arguments of more jobs would only fill its memory.
 AHEAD = 1000
-AWAKE = 0.2  # seconds between checks for Ctrl-C
 PATIENCE = 1.0  # seconds for processes to drop waiting jobs
 # Set before NumPy is imported: processes that each use all cores would slow each other down.
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -204,34 +194,18 @@ def _submitted(
 
     here = isinstance(executor, ThreadPoolExecutor)
     work: Callable[..., Outcome] = partial(attempt, check=check) if here else partial(_elsewhere, uuid4().hex)
-    running: dict[Future[Outcome], str] = {}
     try:
-        while True:
-            for key, call in islice(calls, at_once - len(running)):
-                running[executor.submit(work, *call)] = key
-            if not running:
-                return
-            # With a timeout, since Ctrl-C just before the wait is noticed only after it.
-            done = wait(running, timeout=AWAKE, return_when=FIRST_COMPLETED).done
-            for future in [each for each in running if each in done]:  # the oldest first
-                yield running.pop(future), _outcome(future)
-    except (BrokenExecutor, CancelledError) as error:
-        why = str(error) or "its jobs were cancelled"
-        raise ConnectionError(f"the workers of {executor!r} are gone ({why}). Finished jobs are kept: run again.") from error
+        with closing(finished(calls, work, executor, at_once, "Finished jobs are kept: run again.")) as ended:
+            for key, future in ended:
+                yield key, _outcome(future)
     finally:
         stop.set()
-        for future in running:
-            future.cancel()
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
     """The result of a job, or the error of the executor, such as a Dask worker that died repeatedly."""
-    try:
-        return future.result()
-    except (BrokenExecutor, CancelledError):
-        raise
-    except Exception as error:
-        return Outcome(None, f"{type(error).__name__}: {error}", 0.0)
+    error = future.exception()
+    return future.result() if error is None else Outcome(None, f"{type(error).__name__}: {error}", 0.0)
 
 
 @contextmanager

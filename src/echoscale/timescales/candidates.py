@@ -21,6 +21,7 @@ from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
 from echoscale.data.series import Series, washout_steps
+from echoscale.data.stored import in_memory, is_stored
 from echoscale.engine.hyper import Hyper
 from echoscale.network import LogUniform, Network
 from echoscale.readouts import penalties, splits
@@ -263,6 +264,11 @@ def fewer_units(sizes: Sequence[int]) -> list[int]:
     return [max(int(each * share), 1) for each in sizes]
 
 
+def recent(series: Series) -> Series:
+    """The steps of stored series that a choice looks at, in memory; other series as they are."""
+    return in_memory(shortened(series, MOST_STEPS)) if is_stored(series) else series
+
+
 def shortened(series: Series, most: int) -> Series:
     """At most this number of steps in all: evenly chosen series, and the last steps of each."""
     total = int(series.lengths.sum())
@@ -270,4 +276,4 @@ def shortened(series: Series, most: int) -> Series:
         return Series(list(series.values), "list", series.name)
     kept = max(min(series.count, round(most / (total / series.count))), 1)
     which = np.unique(np.linspace(0, series.count - 1, kept).round().astype(int))
-    return Series([np.asarray(series.values[b])[-max(most // len(which), 1) :] for b in which], "list", series.name)
+    return Series([np.asarray(series.values[b][-max(most // len(which), 1) :]) for b in which], "list", series.name)
