@@ -30,7 +30,6 @@ NETWORK = es.hierarchical([5, 4], leak_rate=[0.9, 0.3])
         (es.Forecaster, (), "seasonality", "season"),
         (es.OnlineLearner, (NETWORK,), "random_state", "seed"),
         (es.tasks.mackey_glass, (100,), "tau", "delay"),
-        (es.auto, ([0.0] * 50,), "second", "seconds"),
     ],
 )
 def test_an_unknown_option_names_the_nearest_one(

@@ -111,7 +111,7 @@ def given(kind: str, outputs: int = 1) -> tuple[Any, Any, list[Floats], list[Flo
 
 def parts(lengths: list[int]) -> list[Split]:
     """The last `SHARE` of what follows the washout validates."""
-    cuts = [WASHOUT + round((length - WASHOUT) * (1 - SHARE)) for length in lengths]
+    cuts = [length - round((length - WASHOUT) * SHARE) for length in lengths]
     train = [list(range(WASHOUT, cut)) for cut in cuts]
     return [Split(train, [list(range(cut, end)) for cut, end in zip(cuts, lengths, strict=True)], 1.0)]
 

@@ -191,14 +191,18 @@ class Numbers:
         self.log: list[tuple[Any, ...]] = []
         self.errors, self.dies = fig3._errors, dies
 
-    def __call__(self, settings: Any, network: es.Network, order: int, seed: int, **leaves: Any) -> Any:
+    def begin(self, *job: Any) -> None:
+        """Jobs come in a random order: any of them may be the one that dies."""
         if len(self.log) == self.dies:
             os.kill(os.getpid(), signal.SIGKILL)
-        self.log.append((network, order, seed))
+        self.log.append(job)
+
+    def __call__(self, settings: Any, network: es.Network, order: int, seed: int, **leaves: Any) -> Any:
+        self.begin(network, order, seed)
         return self.errors(settings, network, order, seed, **leaves)
 
     def online(self, paths: Any, network: es.Network, order: int, seed: int, check: Any) -> Any:
-        self.log.append(("path", network, order, seed))
+        self.begin("path", network, order, seed)
         rng = np.random.default_rng([order, seed])
         return rng.random((4, paths.records + 1, 2)), rng.random((4, paths.records))
 

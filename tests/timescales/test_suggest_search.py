@@ -36,6 +36,7 @@ def naive_error(point: Point, u: Floats, y: Floats, seed: int) -> float:
         spectral_radius=point.radius,
         input_scaling=input_scaling(point.drive, np.ones(u.shape[1])),
         bias_scaling=0.2,
+        inputs="all",
     )
     states = np.asarray(network.build(u.shape[1], seed=seed).run(u), np.float64)
     cuts = block_edges([len(u)], 40)[0]
@@ -61,7 +62,7 @@ def naive_error(point: Point, u: Floats, y: Floats, seed: int) -> float:
 def test_errors_are_those_of_ridge_regression_on_blocks_of_time() -> None:
     u, y = problem()
     points = [Point(1.0, 0.5, 0.9, 0.3), Point(0.7, 0.7, 0.4, 1.0)]
-    network = es.hierarchical([10, 10], bias_scaling=0.2)
+    network = es.hierarchical([10, 10], bias_scaling=0.2, inputs="all")
     series = as_series(u)
     joint = errors_of(points, network, series, [as_targets(y, series)], 3)
     apart = errors_of(points, network, series, [as_targets(y[:, :1], series), as_targets(y[:, 1:], series)], 3)

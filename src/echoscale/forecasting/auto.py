@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from echoscale._internal import checks, hints
+from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.table import Table
 from echoscale.data.series import SeriesLike
@@ -23,7 +23,6 @@ from echoscale.network import EchoStateWarning, Network
 from echoscale.timescales.memory import counted
 
 
-@hints.options
 def auto(
     u: SeriesLike,
     y: SeriesLike | None = None,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from echoscale._internal import checks, hints
+from echoscale._internal import checks
 from echoscale._internal.plots import new_axes
 from echoscale._internal.table import Table
 from echoscale._internal.types import Floats
@@ -130,7 +130,6 @@ class Suggested:
         return "\n".join([f"Suggested: {self.network!r}", "", *(f"- {reason}" for reason in self.reasons)])
 
 
-@hints.options
 def suggest(
     u: SeriesLike,
     y: SeriesLike | None = None,

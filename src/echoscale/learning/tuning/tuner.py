@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from echoscale._internal import checks, hints
+from echoscale._internal import checks
 from echoscale._internal.progress import Progress, shown
 from echoscale._internal.types import Floats
 from echoscale.data.normal_scores import heard_of
@@ -43,7 +43,6 @@ LOSSES = ("mse", "cross_entropy")
 LAST = ("last",)
 
 
-@hints.options
 def tune(
     network: Network,
     u: SeriesLike | Series,
