@@ -45,7 +45,7 @@ class Form:
     library : "array", "pandas" or "xarray"
         What it was made of.
     names : tuple of str
-        Of the series, for errors and pictures.
+        Names of the series, for errors and pictures.
     labels : tuple
         The same as the user wrote them: any keys; None for a series without a name.
     dims : tuple
@@ -72,7 +72,7 @@ class Given:
     form : Form
         How they were given.
     columns : tuple of str
-        Of X; of no use for y.
+        Names of the columns of X; without use for y.
     """
 
     values: list[Floats]

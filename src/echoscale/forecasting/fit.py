@@ -62,7 +62,7 @@ class Choices:
     networks : bool
         Whether networks take part.
     seed : int
-        Of all that is drawn.
+        Random seed.
     """
 
     season: tuple[int, ...] | str = AUTO

@@ -42,7 +42,7 @@ class Forecaster(BaseEstimator):
 
     Exponential smoothing, ridge on lags, and echo state networks beside lags; direct for every horizon or in closed loop; of
     the series, its changes, its seasonal changes, or its logarithm. Each is judged at origins in the second half of the data,
-    on values that took no part in fitting it. The weights, and the intervals by horizon, come from these errors.
+    on held-out values. The weights, and the intervals by horizon, come from these errors.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Forecaster(BaseEstimator):
     panel : "each" or "all"
         Several series: each learned by itself, or one set of readouts for all, learned together.
     seed : int
-        Of all that is drawn. The same data and seed give the same forecasts.
+        Random seed. The same data and seed give the same forecasts.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class Forecaster(BaseEstimator):
         X : as in `predict`, optional
             Known inputs of these steps.
         level : sequence of float
-            Of the intervals, in percent.
+            Levels of the intervals, in percent.
         axes : matplotlib.axes.Axes, optional
             Where to draw; a new figure unless given.
         """

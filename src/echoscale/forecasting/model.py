@@ -84,7 +84,7 @@ class AutoModel:
     flat : bool
         Whether predictions have no axis of outputs, as y had none.
     drive : Drive
-        Which inputs the networks hear as changes.
+        Which inputs the networks receive as changes.
     state_ : (S,) or (B, S) array
         Where the training data ended: the inputs before, the newest first, then the states of all networks, lane by lane.
     feature_names_in_ : tuple of str
@@ -311,7 +311,7 @@ class Part:
     Attributes
     ----------
     weights : (H,)
-        Of its forecasts, in units of the data, by horizon.
+        Weights of its forecasts in units of the data, by horizon.
     view : int
         Which units it works in, a place in `Core.views`.
     method : Naive, Trend or Reader
@@ -393,7 +393,7 @@ class Core:
     parts : list of Part
         The forecasters in use.
     scales : (B,)
-        Of the errors of every series.
+        Scale of the errors of every series.
     table : (probabilities, H)
         Quantiles of errors in these scales, over g.
     floors : (B,)

@@ -51,14 +51,14 @@ STEPS = 80_000
 
 
 class Drive(NamedTuple):
-    """Which inputs are heard as changes, (F,), and the standard deviation of these changes, (F,)."""
+    """Which inputs are received as changes, (F,), and the standard deviation of these changes, (F,)."""
 
     changes: Flags
     spread: Floats
 
     @classmethod
     def of(cls, problem: Problem) -> Drive:
-        """Inputs with a trend are heard as changes."""
+        """Inputs with a trend are received as changes."""
         spread = np.std(np.concatenate([np.diff(np.asarray(each), axis=0) for each in problem.series.values]), axis=0)
         return cls(problem.trends, np.where(problem.trends & (spread > 0), spread, 1.0))
 

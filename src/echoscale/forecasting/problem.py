@@ -263,7 +263,7 @@ class Units(NamedTuple):
     log : bool
         Whether g is the logarithm.
     mean, spread : float
-        Of g(y) over the training data.
+        Mean and standard deviation of g(y) over the training data.
     """
 
     log: bool

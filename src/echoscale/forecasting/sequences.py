@@ -93,7 +93,7 @@ class SequenceModel:
     members : tuple of SequenceMember
         The networks, each with its share in W_m and b_m; none where a ridge on a summary of the inputs won.
     summary : Readout or None
-        Of the summary, where it won.
+        Readout of the summary, where it won.
     scaling : Scaling
         Units of the inputs of both.
     classes_ : array
