@@ -59,7 +59,7 @@ def heading(figure: SubFigure, text: str) -> None:
 
 
 def wrapped(text: str, letters: int) -> str:
-    """Text in as few lines as possible with at most so many letters, all about equally long."""
+    """Text in lines of at most this number of letters: as few lines as possible, of about equal length."""
     lines = textwrap.wrap(text, letters)
     while letters > 1 and len(shorter := textwrap.wrap(text, letters - 1)) == len(lines):
         letters, lines = letters - 1, shorter
@@ -67,7 +67,7 @@ def wrapped(text: str, letters: int) -> str:
 
 
 def legend(figure: Figure | SubFigure, keys: Mapping[str, Any], columns: int) -> None:
-    """A legend below all panels: what each mark is."""
+    """A legend of the marks, below all panels."""
     look: dict[str, Any] = {"loc": "outside lower center", "fontsize": SMALL, "frameon": False}
     figure.legend(list(keys.values()), list(keys), ncols=columns, **look)
 

@@ -546,7 +546,7 @@ def choices() -> str:
         own, *others = variants.items()
         for variant, times in others:
             rows.append((name, variant, f"{np.median(times) / np.median(own[1]):.2f}"))
-    return table(("choice", "the alternative", "takes so many times as long"), rows)
+    return table(("choice", "alternative", "time of the alternative / time of the choice"), rows)
 
 
 def walks() -> str:

@@ -12,7 +12,7 @@ import lazy_loader
 
 __version__ = "0.1.0"
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-# Names that people know from other libraries, or look for here, and what does the job.
+# Names of other libraries, and our name for the same job.
 _ELSEWHERE = {
     "FORCE": "OnlineLearner(..., readout=es.learning.RLS())",
     "LMS": "OnlineLearner",

@@ -76,5 +76,5 @@ def test_nothing_else_changes() -> None:
 
 def test_every_foreign_name_stands_for_a_known_one() -> None:
     called = (es.Reservoir, es.ESNRegressor, es.Forecaster, es.OnlineLearner, es.tasks.mackey_glass, es.tasks.averages, es.NVAR)
-    known = {name for each in called for name in inspect.signature(each).parameters} | {"level"}
+    known = {name for each in called for name in inspect.signature(each).parameters}
     assert {name for names in hints.ELSEWHERE.values() for name in names} <= known

@@ -18,7 +18,7 @@ AT_ONCE = 64  # pieces of data given to the executor at once: enough for its wor
 
 
 def check(executor: object) -> None:
-    """Refuses what is not an executor."""
+    """Raises an error unless the object is an executor or None."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(
             f"executor must be an Executor of concurrent.futures, got {executor!r}: use sweeps.processes(n), or "

@@ -1,4 +1,4 @@
-"""Help with names that do not exist: the nearest one here, or the name here of what another library calls so."""
+"""Help with names that do not exist: the nearest name, or our name for a name of another library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ ELSEWHERE = {
     "lag": ("delay",),
     "leak": ("leak_rate",),
     "leaking_rate": ("leak_rate",),
-    "levels": ("level",),
     "lr": ("leak_rate",),
     "n_neurons": ("units",),
     "n_reservoir": ("units",),

@@ -26,7 +26,7 @@ from echoscale.data.series import Kind, Numbers, Series, as_series
 BLOCK_BYTES, RUN_BYTES = 1 << 25, 1 << 23
 # Bytes of the piece of a worker, which is all that is lost with it. Every piece of a long series has a washout of its own.
 PIECE_BYTES = 1 << 28
-GRAIN = 1024  # steps that stand for a chunk of what has none
+GRAIN = 1024  # steps of a chunk of data that are not chunked
 TIME = ("time", "t", "date", "step")
 
 
@@ -166,7 +166,7 @@ def walk(series: Series, *beside: Series) -> Iterator[tuple[Place, list[Series]]
 
 
 def places(series: Series, most: int, groups: int = 1) -> Iterator[Place]:
-    """Groups of series in pieces of time of about `most` bytes; at least so many groups, if there are as many series."""
+    """Groups of series in pieces of time of about `most` bytes; at least `groups` groups, where there are enough series."""
     first, step, widest = 0, 8 * series.features, -(-series.count // groups)
     while first < series.count:
         lengths = series.lengths[first : first + widest]

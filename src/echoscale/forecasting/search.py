@@ -273,7 +273,7 @@ def tuned_lanes(steps: Steps, tried: Round, change: bool, most: int, late: Calla
         nonlocal stopped
         stopped = late()
         if stopped:
-            raise KeyboardInterrupt  # `tune` returns what it has
+            raise KeyboardInterrupt  # `tune` then returns the best point so far
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -56,7 +56,7 @@ def _lines(value: object) -> str:
     return "(\n" + "".join(f"    {each!r},\n" for each in value) + ")"
 
 
-# What a description of a network cannot do itself, and what does.
+# Methods that a description of a network does not have, and the call that does the job.
 CALLED_INSTEAD = {
     "run": "A Network is a description: network.build(n_inputs, seed=0).run(u) draws its weights and gives its states.",
     "fit": "A Network is a description: es.ESNRegressor(network=network).fit(u, y) builds it and trains a readout.",
